@@ -1,0 +1,41 @@
+# Carillon. `make` shows what there is.
+
+BIN := bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help build test race lint bench soak fuzz ci clean
+
+help: ## Show this help
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+build: ## Build bin/carillon
+	go build -trimpath -o $(BIN)/carillon .
+
+test: ## Run the tests; those of real servers where redis-server and nats-server are in PATH or bin/
+	go test ./...
+
+race: ## Run the tests under the race detector
+	go test -race ./...
+
+lint: ## Check formatting and run the linters, pinned in tools/go.mod
+	go vet ./...
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+bench: ## Run each benchmark once
+	go test -run '^$$' -bench . -benchtime 1x ./...
+
+soak: $(BIN)/nats-server ## 3 planners, 3 workers, 2,000 jobs every 5 s for 2 minutes, on real servers
+	go test -count 1 -timeout 10m -v -run 'TestCluster' . -args -cluster.jobs 2000 -cluster.every 5s -cluster.for 2m
+
+fuzz: ## Fuzz what parses and what computes times, 20 s each
+	@set -e; for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+		go test -run '^$$' -fuzz "^$$f$$" -fuzztime 20s $$p; done; done
+
+$(BIN)/nats-server: go.mod
+	go build -o $@ github.com/nats-io/nats-server/v2
+
+ci: ## What CI runs
+	.ci/run
+
+clean: ## Remove what was built
+	rm -rf $(BIN)

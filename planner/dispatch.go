@@ -1,0 +1,183 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// retries is how a phase is retried, and whether another follows.
+type retries struct {
+	count    int
+	interval time.Duration
+	fallback bool
+}
+
+// prepared returns a phase's action as a worker is to perform it: without what
+// comes after it.
+func prepared(a *job.Action, p job.Phase) (job.Action, retries) {
+	act, policy := a.In(p)
+	if act == nil {
+		return job.Action{}, retries{}
+	}
+	count, interval := policy.Retries()
+	r := retries{count, interval, p == job.MainAction && a.Error != nil}
+	bare := *act
+	bare.Retry, bare.Error = nil, nil
+	return bare, r
+}
+
+// first returns the first dispatch of an occurrence that was just planned.
+func (o *owner) first(p *planned, s *job.Step, t *job.Taken) *job.Dispatch {
+	return &job.Dispatch{
+		Attempt: job.Attempt{
+			Run: job.Run{
+				Tag: job.Tag(p.UID, s.At), UID: p.UID, Revision: p.Revision, At: s.At,
+				Repeat: t.Repeat, Phase: job.MainAction,
+			},
+			Shard: o.shard, Ref: p.Ref, Location: s.Collection.Location, DueAt: s.At,
+			Retries: p.retries.count, Interval: p.retries.interval, Fallback: p.retries.fallback,
+			Planned: t.Planned,
+		},
+		Skipped: s.Missed,
+		Action:  p.action,
+	}
+}
+
+// attempt returns the next attempt of a run.
+func (o *owner) attempt(w *job.Waiting) *job.Dispatch {
+	d := &job.Dispatch{
+		Attempt: job.Attempt{Run: w.Run, Shard: o.shard, DueAt: w.DueAt, Planned: w.Planned},
+		Resend:  w.Resend, Skipped: w.Missed,
+	}
+	if w.Job != nil {
+		var r retries
+		d.Ref = w.Job.Ref
+		d.Action, r = prepared(&w.Job.Action, w.Phase)
+		d.Retries, d.Interval, d.Fallback = r.count, r.interval, r.fallback
+	}
+	if w.Collection != nil {
+		d.Location = w.Collection.Location
+	}
+	return d
+}
+
+// runs returns what has to be dispatched of the runs that somebody must act on:
+// attempts that are due or were never dispatched, and those whose dispatch
+// vanished without a result. Runs that are not to go on are ended.
+func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error) {
+	waiting, err := o.cfg.Store.Runs(ctx, o.shard, due)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	var ds, watched []*job.Dispatch
+	var sequences []uint64
+	var skipped []*job.Result
+	for _, w := range waiting {
+		d := o.attempt(w)
+		why := ended(w)
+		switch {
+		case w.Sequence != 0:
+			watched, sequences = append(watched, d), append(sequences, w.Sequence)
+		case why != "":
+			skipped = append(skipped, o.skip(d, why))
+		default:
+			ds = append(ds, d)
+		}
+	}
+	if len(skipped) > 0 {
+		// Their results come back through the history and end the runs.
+		if err := o.cfg.Queue.RecordAll(ctx, skipped); err != nil {
+			return nil, err
+		}
+	}
+	lost, err := o.watch(ctx, watched, sequences)
+	return append(ds, lost...), err
+}
+
+// ended says why a run is not to go on, or nothing.
+func ended(w *job.Waiting) string {
+	switch {
+	case w.Job == nil:
+		return "the job was deleted"
+	case w.Collection == nil:
+		return "the job collection was deleted"
+	case w.Collection.State != job.CollectionEnabled:
+		return "the job collection was disabled"
+	case w.Job.Status.State == job.Disabled && !w.Manual:
+		return "the job was disabled"
+	}
+	return ""
+}
+
+func (o *owner) skip(d *job.Dispatch, why string) *job.Result {
+	now := o.cfg.Store.Now()
+	return &job.Result{
+		Attempt: d.Attempt, Performance: "skipped", StartedAt: now, EndedAt: now,
+		Outcome: job.Skipped, Message: "Not executed: " + why + ".",
+	}
+}
+
+// watch looks after attempts that were dispatched long ago and have no result.
+// Those that still wait for a worker, or are under way, are watched on; those
+// that are gone are returned, to be sent again.
+func (o *owner) watch(ctx context.Context, ds []*job.Dispatch, sequences []uint64) (lost []*job.Dispatch, err error) {
+	if len(ds) == 0 {
+		return nil, nil
+	}
+	present, err := o.cfg.Queue.Present(ctx, sequences)
+	if err != nil {
+		return nil, err
+	}
+	// A worker acknowledges a dispatch when its result is stored. So where one
+	// is gone, its result can only be among those not yet recorded here.
+	end, err := o.cfg.Queue.HistoryEnd(ctx, o.shard)
+	if err != nil {
+		return nil, err
+	}
+	recorded := end.History == o.at.History && o.at.Sequence >= end.Sequence
+	var there []*job.Dispatch
+	var theirs []uint64
+	for i, d := range ds {
+		switch {
+		case present[i]:
+			there, theirs = append(there, d), append(theirs, sequences[i])
+		case recorded:
+			d.Resend++
+			o.log.WarnContext(ctx, "dispatch vanished without a result, sending it again", "tag", d.Tag, "resend", d.Resend)
+			lost = append(lost, d)
+		}
+	}
+	return lost, o.cfg.Store.Dispatched(ctx, *o.lease.Load(), there, theirs, o.watchAt())
+}
+
+func (o *owner) watchAt() time.Time { return o.cfg.Store.Now().Add(o.cfg.WatchAfter) }
+
+// dispatch hands attempts to the workers and notes where they stand. What the
+// queue did not take stays due and is sent again.
+func (o *owner) dispatch(ctx context.Context, ds []*job.Dispatch) error {
+	var missed []*job.Result
+	for _, d := range ds {
+		if d.Skipped > 0 {
+			r := o.skip(d, fmt.Sprintf("%d occurrences before this one were missed while no planner was at work", d.Skipped))
+			r.Performance, r.Missed = "missed", d.Skipped
+			missed = append(missed, r)
+		}
+	}
+	if len(missed) > 0 {
+		if err := o.cfg.Queue.RecordAll(ctx, missed); err != nil {
+			return err
+		}
+	}
+	l := *o.lease.Load()
+	if !time.Now().Before(l.Until) {
+		return fmt.Errorf("dispatch: %w", job.ErrLeaseLost)
+	}
+	sequences, sendErr := o.cfg.Queue.Dispatch(ctx, ds)
+	if err := o.cfg.Store.Dispatched(ctx, l, ds, sequences, o.watchAt()); err != nil {
+		return err
+	}
+	return sendErr
+}

@@ -1,0 +1,112 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// hold is how often a job that has no next occurrence is looked at while its
+// collection is disabled.
+const hold = time.Second
+
+// plan decides what becomes of due jobs and has the store carry it out. It
+// returns the dispatches of the occurrences planned.
+func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) ([]*job.Dispatch, error) {
+	if len(due) == 0 {
+		return nil, nil
+	}
+	jobs, err := o.load(ctx, due)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]job.Step, 0, len(jobs))
+	var over []job.Step // without a next occurrence: their series has ended
+	plans := make([]*planned, 0, len(jobs))
+	for _, p := range jobs {
+		c := o.cache.collections[p.Key()]
+		if c == nil || c.UID != p.CollectionUID { // deleted meanwhile, and this job with it
+			o.cache.forget(p.Job)
+			if err := o.clear(ctx, p.Job); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		s := o.decide(p, c, now)
+		if s.At.IsZero() && s.NextAt.IsZero() {
+			over = append(over, s)
+			o.cache.forget(p.Job)
+			continue
+		}
+		steps, plans = append(steps, s), append(plans, p)
+	}
+	if err := o.cfg.Store.Settle(ctx, *o.lease.Load(), over); err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	taken, err := o.cfg.Store.Plan(ctx, *o.lease.Load(), steps)
+	if errors.Is(err, job.ErrChanged) { // a collection: look again
+		clear(o.cache.collections)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ds := make([]*job.Dispatch, 0, len(steps))
+	for i, t := range taken {
+		s, p := &steps[i], plans[i]
+		switch {
+		case !t.OK:
+			o.cache.forget(p.Job)
+		case !s.At.IsZero():
+			p.Status.LastAt, p.Status.Planned = s.At, t.Planned.Count
+			ds = append(ds, o.first(p, s, &t))
+		}
+	}
+	return ds, nil
+}
+
+// decide says what a due job does next.
+func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
+	s := job.Step{Job: p.Job, Collection: c}
+	if p.Status.State != job.Enabled {
+		return s
+	}
+	if c.State != job.CollectionEnabled {
+		// Nothing is planned, and nothing will be made up. The job goes on being
+		// looked at, so that enabling the collection need not touch its jobs.
+		s.NextAt = p.timetable.First(p.Job, p.Status.LastAt, now)
+		if soonest := job.Ceil(now.Add(hold)); s.NextAt.Before(soonest) {
+			s.NextAt = soonest
+		}
+		return s
+	}
+	at := p.timetable.First(p.Job, p.Status.LastAt, c.ActiveFrom)
+	if at.After(now) {
+		s.NextAt = at
+		return s
+	}
+	if at.IsZero() || p.exhausted(0) {
+		return s
+	}
+	if now.Sub(at) > o.cfg.MissedAfter {
+		// The newest missed occurrence runs, the others do not (policy.missed:
+		// latest, our decision).
+		for next := p.timetable.Next(at); !next.IsZero() && !next.After(now); next = p.timetable.Next(at) {
+			at = next
+			s.Missed++
+		}
+	}
+	s.At = at
+	if !p.exhausted(1) {
+		s.NextAt = p.timetable.Next(at)
+	}
+	return s
+}
+
+// exhausted reports whether count allows no further occurrence when n more have
+// been planned.
+func (p *planned) exhausted(n int64) bool {
+	return p.Recurrence != nil && p.Recurrence.Count > 0 && p.Status.Planned+n >= int64(p.Recurrence.Count)
+}

@@ -1,0 +1,35 @@
+package job
+
+import "time"
+
+// An Entry is a line of the journal, the log of what was asked for. Exactly one
+// of Collection, Job, Run and Checkpoint is set, or Deleted.
+type Entry struct {
+	Shard    int    `json:"shard"`
+	UID      string `json:"uid"` // of the job or collection
+	Revision int64  `json:"rev"`
+
+	Collection *Collection `json:"collection,omitempty"`
+	Job        *Job        `json:"job,omitempty"`
+	Run        *Pending    `json:"run,omitempty"`        // a run request
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // progress that history would let age out
+	Deleted    bool        `json:"deleted,omitempty"`    // the job or collection is no more
+
+	Sequence uint64 `json:"-"` // in the journal, growing; set on reading
+}
+
+// A Checkpoint is a job's progress.
+type Checkpoint struct {
+	State           State     `json:"state"`
+	LastExecutionAt time.Time `json:"lastExec,omitzero"`
+	LastAt          time.Time `json:"lastAt,omitzero"` // newest nominal time
+	Repeat          int64     `json:"repeat"`
+	Planned         Planned   `json:"planned"`
+	Runs            []Pending `json:"runs,omitempty"`
+}
+
+// Pending is a run that waits, with its time.
+type Pending struct {
+	Run
+	DueAt time.Time `json:"dueAt"`
+}

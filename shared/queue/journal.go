@@ -1,0 +1,82 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// Journal adds entries to the journal, in the order given. It blocks until the
+// broker has them all, at most about 10 s. If it fails, any of them may have
+// been added: to add an entry twice is harmless.
+//
+// An entry has exactly one of Collection, Job, Run and Checkpoint; a deletion
+// has the Collection or Job that is no more.
+func (q *Queue) Journal(ctx context.Context, entries ...job.Entry) error {
+	list := make([]outgoing, len(entries))
+	for i := range entries {
+		m, e := &list[i], &entries[i]
+		if m.subject, m.err = q.entrySubject(e); m.err == nil {
+			m.data, m.err = encodeEntry(e)
+		}
+		if m.err != nil {
+			return fmt.Errorf("journal: %w", m.err)
+		}
+	}
+	_, errs := q.publish(ctx, definitions, list)
+	return summary("journal", errs)
+}
+
+// Entries calls visit for every entry of a shard whose sequence is larger than
+// after, in order, and returns the sequence of the last, or after if there is
+// none. Entries that are added meanwhile may be left out. It returns visit's
+// error, wrapped. It blocks for a round trip for every few hundred entries.
+func (q *Queue) Entries(ctx context.Context, shard int, after uint64, visit func(job.Entry) error) (last uint64, err error) {
+	if err := q.shard(shard); err != nil {
+		return after, fmt.Errorf("read journal: %w", err)
+	}
+	last, err = q.scan(ctx, definitions, entriesOf(shard), selection{Sequence: after + 1}, func(m *message) error {
+		e, err := decodeEntry(m.data)
+		if err != nil {
+			return q.undecodable(ctx, definitions, m, err)
+		}
+		e.Sequence = m.sequence
+		return visit(*e)
+	})
+	return max(last, after), wrap("read journal", err)
+}
+
+// JournalEnd returns the sequence of the newest entry of a shard, 0 if there is
+// none. It blocks for a round trip.
+func (q *Queue) JournalEnd(ctx context.Context, shard int) (uint64, error) {
+	if err := q.shard(shard); err != nil {
+		return 0, fmt.Errorf("look for end of journal: %w", err)
+	}
+	last, err := q.last(ctx, definitions, entriesOf(shard))
+	return last, wrap("look for end of journal", err)
+}
+
+// Forget removes all entries of a job or collection from the journal. What was
+// deleted, and whose deletion nobody needs to know of any more, is forgotten. It
+// blocks for a round trip.
+func (q *Queue) Forget(ctx context.Context, shard int, uid string) error {
+	err := errors.Join(q.shard(shard), token("uid", uid))
+	if err != nil {
+		return fmt.Errorf("forget journal entries: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := q.js.Stream(ctx, definitions)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject("definitions."+strconv.Itoa(shard)+".*."+uid))
+	}
+	return wrap("forget journal entries", err)
+}

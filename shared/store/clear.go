@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// Expired returns up to limit jobs that became final before a time.
+func (s *Store) Expired(ctx context.Context, n int, before time.Time, limit int) ([]*job.Job, error) {
+	sh := shard(n)
+	uids, err := s.rdb.ZRangeByScore(ctx, sh.final(), &redis.ZRangeBy{Min: "-inf", Max: "(" + millis(before), Count: int64(limit)}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list expired jobs: %w", err)
+	}
+	return s.existing(ctx, sh, uids)
+}
+
+// Orphans returns up to limit jobs of collections that were deleted. When a
+// deleted collection has none left it is forgotten.
+func (s *Store) Orphans(ctx context.Context, n, limit int) ([]*job.Job, error) {
+	sh := shard(n)
+	for {
+		uid, err := s.rdb.SRandMember(ctx, sh.gone()).Result()
+		if missing(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list deleted collections: %w", err)
+		}
+		members, err := s.rdb.ZRange(ctx, sh.jobs(uid), 0, int64(limit)-1).Result()
+		if err != nil {
+			return nil, fmt.Errorf("list orphaned jobs: %w", err)
+		}
+		uids := make([]string, len(members))
+		for i, m := range members {
+			_, uids[i] = splitMember(m)
+		}
+		jobs, err := s.existing(ctx, sh, uids)
+		if err != nil || len(jobs) > 0 {
+			return jobs, err
+		}
+		_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.Del(ctx, sh.jobs(uid))
+			p.SRem(ctx, sh.gone(), uid)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("forget deleted collection: %w", err)
+		}
+	}
+}
+
+func (s *Store) existing(ctx context.Context, sh shard, uids []string) ([]*job.Job, error) {
+	jobs, err := s.jobs(ctx, sh, uids)
+	if err != nil {
+		return nil, err
+	}
+	var list []*job.Job
+	for _, j := range jobs {
+		if j != nil {
+			list = append(list, j)
+		}
+	}
+	return list, nil
+}
+
+// Clear removes a job of a shard, whatever became of its collection. It fails
+// with [job.ErrChanged] if it is not what stands there any more.
+func (s *Store) Clear(ctx context.Context, n int, j *job.Job) error {
+	sh := shard(n)
+	keys := []string{sh.state(), sh.collection(j.CollectionRef), sh.jobs(j.CollectionUID), sh.job(j.UID), sh.due(), sh.final()}
+	return s.run(ctx, "clear job", deleteJobScript, keys, j.UID, job.FoldName(j.Ref.Job), j.Revision)
+}

@@ -1,0 +1,46 @@
+-- plan turns due occurrences into runs and sets their jobs' next times.
+--
+-- KEYS     lease (hash), due (zset: job uid -> next execution, ms), runs (zset: tag -> next action, ms),
+--          the collections (hash), then for each item its job (hash) and its run (hash)
+-- ARGV[1]  epoch
+-- ARGV[2]  number of collections, then the uid and revision each must have
+-- then     for each item: uid, revision, nominal time (ms; '' plans no run), next time (ms or ''), tag, missed
+--
+-- Returns LEASE if the epoch has passed, COLLECTION if a collection changed, else for each item seven strings:
+-- count, repeat, series, executions, failures, faults, and 1 if it was planned; all empty if its job changed.
+local lease, due, runs = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', lease, 'epoch') ~= ARGV[1] then
+	return 'LEASE'
+end
+local cols = tonumber(ARGV[2])
+for i = 1, cols do
+	local have = redis.call('HMGET', KEYS[3 + i], 'uid', 'rev')
+	if (have[1] or '') ~= ARGV[1 + 2 * i] or (have[2] or '') ~= ARGV[2 + 2 * i] then
+		return 'COLLECTION'
+	end
+end
+local out, k = {}, 3 + cols
+for a = 3 + 2 * cols, #ARGV, 6 do
+	local uid, rev, at, next, tag, missed = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]
+	local job, run = KEYS[k + 1], KEYS[k + 2]
+	k = k + 2
+	local have = redis.call('HMGET', job, 'rev', 'series', 'planned', 'repeat', 'exec', 'fail', 'fault', 'active')
+	local n = #out
+	if have[1] ~= rev then
+		for i = 1, 7 do out[n + i] = '' end
+	else
+		local count, number = tonumber(have[3] or 0), tonumber(have[4] or 0)
+		if at ~= '' then
+			count, number = count + 1, number + 1
+			redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'phase', 'MainAction', 'retry', 0, 'missed', missed)
+			redis.call('ZADD', runs, at, tag)
+			redis.call('HSET', job, 'planned', count, 'repeat', number, 'last', at, 'next', next, 'active', tonumber(have[8] or 0) + 1)
+		else
+			redis.call('HSET', job, 'next', next)
+		end
+		if next ~= '' then redis.call('ZADD', due, next, uid) else redis.call('ZREM', due, uid) end
+		out[n + 1], out[n + 2], out[n + 3] = tostring(count), tostring(number), have[2] or ''
+		out[n + 4], out[n + 5], out[n + 6], out[n + 7] = have[5] or '0', have[6] or '0', have[7] or '0', '1'
+	end
+end
+return out

@@ -1,0 +1,64 @@
+-- record applies results to their runs and jobs, and moves the shard's place in
+-- the history with them.
+--
+-- KEYS     lease, state (hashes), runs, final (zsets), then for each item its job and its run (hashes)
+-- ARGV     epoch; history's identity; place before; place after; now (ms); then for each item ten: uid, series,
+--          tag, phase, retry count, outcome, nominal time (ms; '' for a run outside the schedule), start (ms),
+--          what follows (retry, error, done, fault, end, drop or none), when (ms)
+--
+-- Returns LEASE if the epoch has passed, BEHIND if the place is not the one before or a result is of a run that
+-- this store never saw planned, else OK.
+local lease, state, runs, final = unpack(KEYS)
+if redis.call('HGET', lease, 'epoch') ~= ARGV[1] then return 'LEASE' end
+local place = redis.call('HMGET', state, 'history', 'seq')
+if place[1] ~= ARGV[2] or place[2] ~= ARGV[3] then return 'BEHIND' end
+for i = 0, (#ARGV - 5) / 10 - 1 do
+	if ARGV[14 + i * 10] ~= 'none' and redis.call('EXISTS', KEYS[6 + 2 * i]) == 0 then
+		local j = redis.call('HMGET', KEYS[5 + 2 * i], 'rev', 'last')
+		if j[1] and (tonumber(ARGV[12 + i * 10]) or 0) > tonumber(j[2] or 0) then return 'BEHIND' end
+	end
+end
+
+local function apply(job, run, uid, series, tag, phase, retry, outcome, at, started, follows, when)
+	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'state', 'next', 'lastexec', 'outcome')
+	local r = redis.call('HMGET', run, 'phase', 'retry')
+	if not j[1] then -- deleted meanwhile
+		redis.call('DEL', run)
+		redis.call('ZREM', runs, tag)
+		return
+	end
+	local main, made = phase == 'MainAction', outcome ~= 'skipped'
+	if outcome == 'failed' then redis.call('HINCRBY', job, 'fail', 1) end
+	if main and made and tonumber(started) > tonumber(j[6] or 0) then redis.call('HSET', job, 'lastexec', started) end
+	if r[1] ~= phase or r[2] ~= retry then return end -- performed again; the run has moved on
+	if main and made and retry == '0' then redis.call('HINCRBY', job, 'exec', 1) end
+	if follows == 'error' or follows == 'fault' then redis.call('HINCRBY', job, 'fault', 1) end
+	if follows == 'retry' or follows == 'error' then
+		if follows == 'error' then phase, retry = 'ErrorAction', -1 end
+		redis.call('HSET', run, 'phase', phase, 'retry', retry + 1, 'seq', '', 'resend', 0)
+		redis.call('ZADD', runs, when, tag)
+		return
+	end
+	redis.call('DEL', run)
+	redis.call('ZREM', runs, tag)
+	if at == j[3] and series == j[2] then
+		local failed = follows == 'fault' or follows == 'end' or (follows == 'drop' and not (main and retry == '0'))
+		j[7] = failed and 'faulted' or 'completed'
+		redis.call('HSET', job, 'outcome', j[7])
+	end
+	if redis.call('HINCRBY', job, 'active', -1) > 0 then return end
+	local old = redis.call('HGET', job, 'old')
+	for rev in string.gmatch(old or '', '%d+') do redis.call('HDEL', job, 'old', 'def:' .. rev) end
+	if j[4] == 'enabled' and (j[5] or '') == '' and j[7] then
+		redis.call('HSET', job, 'state', j[7])
+		redis.call('ZADD', final, ARGV[5], uid)
+	end
+end
+
+for i = 0, (#ARGV - 5) / 10 - 1 do
+	if ARGV[14 + i * 10] ~= 'none' then
+		apply(KEYS[5 + 2 * i], KEYS[6 + 2 * i], unpack(ARGV, 6 + i * 10, 15 + i * 10))
+	end
+end
+redis.call('HSET', state, 'seq', ARGV[4])
+return 'OK'

@@ -1,0 +1,31 @@
+-- run_job adds a run that a request asked for. The schedule is untouched.
+--
+-- KEYS[1]  state       hash  ready
+-- KEYS[2]  collection  hash  uid, rev
+-- KEYS[3]  job         hash  rev, state, repeat, active
+-- KEYS[4]  runs        zset  tag -> next action, ms
+-- KEYS[5]  run         hash  uid, rev, at, repeat, manual, phase, retry
+-- ARGV     collection's revision; job's uid, revision; tag; nominal time (ms)
+--
+-- Returns OK, NOTREADY, CHANGED or FINAL.
+local state, collection, job, runs, run = unpack(KEYS)
+local crev, uid, rev, tag, at = unpack(ARGV)
+
+if redis.call('HGET', state, 'ready') ~= '1' then
+	return 'NOTREADY'
+end
+local have = redis.call('HMGET', job, 'rev', 'state')
+if redis.call('HGET', collection, 'rev') ~= crev or have[1] ~= rev then
+	return 'CHANGED'
+end
+if have[2] == 'completed' or have[2] == 'faulted' then
+	return 'FINAL'
+end
+if redis.call('EXISTS', run) == 1 then
+	return 'OK'
+end
+local number = redis.call('HINCRBY', job, 'repeat', 1)
+redis.call('HINCRBY', job, 'active', 1)
+redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'manual', 1, 'phase', 'MainAction', 'retry', 0)
+redis.call('ZADD', runs, at, tag)
+return 'OK'

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// Progress returns how far a shard's state has come: whether it is there at
+// all, and which journal entry and which history record it applied last.
+func (s *Store) Progress(ctx context.Context, n int) (job.Progress, error) {
+	f, err := s.rdb.HMGet(ctx, shard(n).state(), "ready", "journal", "history", "seq").Result()
+	if err != nil {
+		return job.Progress{}, fmt.Errorf("read progress of shard %d: %w", n, err)
+	}
+	return job.Progress{
+		Ready: text(f[0]) == "1", Journal: uint64(number(f[1])),
+		History: job.Position{History: text(f[2]), Sequence: uint64(number(f[3]))},
+	}, nil
+}
+
+// SetProgress notes how far a shard's state has come, and opens it for writes,
+// or closes it.
+func (s *Store) SetProgress(ctx context.Context, l job.Lease, p job.Progress) error {
+	sh := shard(l.Shard)
+	return s.run(ctx, "note progress", readyScript, []string{sh.lease(), sh.state()},
+		l.Epoch, digit(p.Ready), p.Journal, p.History.History, p.History.Sequence)
+}
+
+// RestoreCollection puts a journaled collection in place, unless it is there in
+// that revision or a newer one.
+func (s *Store) RestoreCollection(ctx context.Context, l job.Lease, c *job.Collection) error {
+	have, err := s.collections(ctx, []job.CollectionRef{c.CollectionRef})
+	if err != nil {
+		return err
+	}
+	var was *job.Collection
+	if len(have) == 1 {
+		was = have[0]
+		if was.UID != c.UID && !was.CreatedAt.Before(c.CreatedAt) || was.UID == c.UID && was.Revision >= c.Revision {
+			return nil
+		}
+	}
+	def, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("restore collection: %w", err)
+	}
+	sh := shard(l.Shard)
+	_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.HSet(ctx, sh.collection(c.CollectionRef), "uid", c.UID, "rev", c.Revision, "def", def)
+		p.ZAdd(ctx, sh.collections(), redis.Z{Member: c.Key()})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("restore collection: %w", err)
+	}
+	if c.SKU == job.Free {
+		if err := s.claimFree(ctx, c); err != nil && !isConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func isConflict(err error) bool {
+	var c *job.ConflictError
+	return errors.As(err, &c)
+}
+
+// RestoreJob puts a journaled job in place, unless it is there in that revision
+// or a newer one. Its next time is not set: see [Store.Settle].
+func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
+	def, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("restore job: %w", err)
+	}
+	sh := shard(l.Shard)
+	keys := []string{sh.lease(), sh.jobs(j.CollectionUID), sh.job(j.UID)}
+	return s.run(ctx, "restore job", restoreJobScript, keys,
+		l.Epoch, j.Revision, j.UID, job.FoldName(j.Ref.Job), def, string(cmp.Or(j.State, job.Enabled)), j.Series)
+}
+
+// RestoreProgress raises a job's counters to those of a checkpoint.
+func (s *Store) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
+	sh := shard(l.Shard)
+	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.final()},
+		l.Epoch, millis(s.Now()), uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Repeat,
+		cmp.Or(millis(c.LastAt), "0"), cmp.Or(millis(c.LastExecutionAt), "0"),
+		c.Planned.Executions, c.Planned.Failures, c.Planned.Faults)
+}
+
+// Adopt gives the store runs that history or the dispatch stream know of. What
+// the store knows already stays.
+func (s *Store) Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error {
+	if len(list) == 0 {
+		return nil
+	}
+	sh := shard(l.Shard)
+	keys := []string{sh.lease(), sh.runs()}
+	args := []any{l.Epoch}
+	for i := range list {
+		a := &list[i]
+		seq := ""
+		if a.Sequence != 0 {
+			seq = strconv.FormatUint(a.Sequence, 10)
+		}
+		keys = append(keys, sh.job(a.UID), sh.run(a.Tag))
+		args = append(args, digit(a.Make), millis(a.ActAt), a.UID, a.Revision, a.Planned.Series, a.Tag, digit(a.Manual), string(a.Phase), a.RetryCount,
+			millis(a.At), seq, a.Resend, a.Planned.Count, a.Repeat, a.Planned.Executions, a.Planned.Failures, a.Planned.Faults)
+	}
+	return s.run(ctx, "adopt runs", adoptScript, keys, args...)
+}
+
+// AllJobs visits every job of a shard's collections, in batches.
+func (s *Store) AllJobs(ctx context.Context, n int, visit func(*job.Collection, []*job.Job) error) error {
+	sh := shard(n)
+	after := "-"
+	for {
+		keys, err := s.rdb.ZRangeByLex(ctx, sh.collections(), &redis.ZRangeBy{Min: after, Max: "+", Count: page}).Result()
+		if err != nil {
+			return fmt.Errorf("list collections: %w", err)
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		after = "(" + keys[len(keys)-1]
+		refs := make([]job.CollectionRef, len(keys))
+		for i, key := range keys {
+			refs[i] = splitKey(key)
+		}
+		cols, err := s.collections(ctx, refs)
+		if err != nil {
+			return err
+		}
+		for _, c := range cols {
+			for skip, more := 0, true; more; skip += page {
+				var jobs []*job.Job
+				if jobs, more, err = s.Jobs(ctx, c, job.Query{Skip: skip, Top: page}); err != nil {
+					return err
+				}
+				if err := visit(c, jobs); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+func recordTests() []test {
+	return []test{
+		{"what follows", recordFollows},
+		{"an attempt performed twice", recordTwice},
+		{"the rest of a batch", recordBatch},
+		{"the newest start", recordStart},
+		{"a result of no run", recordNone},
+		{"a result of a deleted job", recordDeleted},
+		{"a result without a start", recordNoStart},
+		{"the place must be as believed", recordPlace},
+		{"a run that this store never saw", recordUnknown},
+		{"nothing when the lease was lost", recordLost},
+	}
+}
+
+// after is what is expected of an hourly job's run after results.
+type after struct {
+	phase  job.Phase // empty: the run has ended
+	retry  int
+	due    time.Time
+	counts job.Counters
+}
+
+func (w *world) expect(j *job.Job, occurs time.Time, a after) {
+	w.Helper()
+	r := w.run(job.Tag(j.UID, occurs))
+	switch {
+	case a.phase == "":
+		equal(w, "run", r, nil)
+	case r == nil:
+		w.Fatal("the run has ended")
+	default:
+		equal(w, "phase", r.Phase, a.phase)
+		equal(w, "retry count", r.RetryCount, a.retry)
+		equal(w, "due", r.DueAt, a.due)
+	}
+	equal(w, "counters", w.read(j).Status.Counters, a.counts)
+}
+
+func recordFollows(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	minute := at(time.Minute)
+	type step struct {
+		phase   job.Phase
+		retry   int
+		outcome job.Outcome
+		follow  job.Follow
+		after   after
+	}
+	done := func(exec, fail, fault int64) after { return after{counts: job.Counters{Executions: exec, Failures: fail, Faults: fault}} }
+	on := func(p job.Phase, retry int, exec, fail, fault int64) after {
+		a := done(exec, fail, fault)
+		a.phase, a.retry, a.due = p, retry, minute
+		return a
+	}
+	for i, c := range []struct {
+		name  string
+		steps []step
+	}{
+		{"success", []step{{job.MainAction, 0, job.Succeeded, job.FollowDone, done(1, 0, 0)}}},
+		{"success at the second retry", []step{
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 1, job.Failed, job.FollowRetry, on(job.MainAction, 2, 1, 2, 0)},
+			{job.MainAction, 2, job.Succeeded, job.FollowDone, done(1, 2, 0)},
+		}},
+		{"fault", []step{
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 1, job.Failed, job.FollowFault, done(1, 2, 1)},
+		}},
+		{"error action succeeds", []step{
+			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1, 1)},
+			{job.ErrorAction, 0, job.Failed, job.FollowRetry, on(job.ErrorAction, 1, 1, 2, 1)},
+			{job.ErrorAction, 1, job.Succeeded, job.FollowEnd, done(1, 2, 1)},
+		}},
+		{"error action after a retry fails", []step{
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 1, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 2, 1)},
+			{job.ErrorAction, 0, job.Failed, job.FollowEnd, done(1, 3, 1)},
+		}},
+		{"postponed", []step{
+			{job.MainAction, 0, job.Postponed, job.FollowRetry, on(job.MainAction, 1, 1, 0, 0)},
+			{job.MainAction, 1, job.Succeeded, job.FollowDone, done(1, 0, 0)},
+		}},
+		{"postponed to the last", []step{{job.MainAction, 0, job.Postponed, job.FollowFault, done(1, 0, 1)}}},
+		{"skipped at first", []step{{job.MainAction, 0, job.Skipped, job.FollowDrop, done(0, 0, 0)}}},
+		{"skipped at a retry", []step{
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 1, job.Skipped, job.FollowDrop, done(1, 1, 0)},
+		}},
+		{"skipped at the error action", []step{
+			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1, 1)},
+			{job.ErrorAction, 0, job.Skipped, job.FollowDrop, done(1, 1, 1)},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := w.on(t)
+			j := w.create(name(i), at(0))
+			w.plan(j, at(0), at(time.Hour))
+			for k, st := range c.steps {
+				e := attempt(result(j, at(0), st.outcome, st.follow), st.phase, st.retry)
+				e.StartedAt = at(time.Duration(k+1) * time.Second)
+				w.record(e)
+				w.expect(j, at(0), st.after)
+			}
+			equal(t, "state", w.read(j).Status.State, job.Enabled)
+		})
+		w.place = w.latest()
+	}
+}
+
+// latest returns the shard's place in the history.
+func (w *world) latest() job.Position {
+	w.Helper()
+	p, err := w.Progress(w.Context(), w.shard)
+	w.must(err)
+	return p.History
+}
+
+// A worker that dies before it acknowledges leaves an attempt that is performed
+// again: history has a row for each, but only the first moves the run.
+func recordTwice(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	failed := result(j, at(0), job.Failed, job.FollowRetry)
+	again := failed
+	again.DueAt = at(time.Hour)
+	w.record(failed, again)
+	w.expect(j, at(0), after{job.MainAction, 1, at(time.Minute), job.Counters{Executions: 1, Failures: 2}})
+
+	w.record(attempt(result(j, at(0), job.Failed, job.FollowError), job.MainAction, 1))
+	late := result(j, at(0), job.Failed, job.FollowRetry)
+	w.record(late) // of the first phase, same retry count
+	w.expect(j, at(0), after{job.ErrorAction, 0, at(time.Minute), job.Counters{Executions: 1, Failures: 4, Faults: 1}})
+
+	w.record(attempt(result(j, at(0), job.Succeeded, job.FollowEnd), job.ErrorAction, 0))
+	for _, o := range []job.Outcome{job.Succeeded, job.Failed, job.Skipped} {
+		w.record(attempt(result(j, at(0), o, job.FollowEnd), job.ErrorAction, 0))
+	}
+	w.record(result(j, at(0), job.Failed, job.FollowFault))
+	w.expect(j, at(0), after{counts: job.Counters{Executions: 1, Failures: 6, Faults: 1}})
+	equal(t, "runs", w.agenda(whole()).Runs, []job.Due{})
+}
+
+func recordBatch(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	one, two := w.create("one", at(0)), w.create("two", at(0))
+	w.plan(one, at(0), at(time.Hour))
+	w.plan(two, at(0), at(time.Hour))
+	w.record(
+		result(one, at(0), job.Failed, job.FollowRetry),
+		result(two, at(0), job.Succeeded, job.FollowDone),
+		attempt(result(one, at(0), job.Succeeded, job.FollowDone), job.MainAction, 1),
+	)
+	w.expect(one, at(0), after{counts: job.Counters{Executions: 1, Failures: 1}})
+	w.expect(two, at(0), after{counts: job.Counters{Executions: 1}})
+	equal(t, "place", w.latest(), job.Position{History: "h1", Sequence: 3})
+}
+
+func recordStart(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	start := func(p job.Phase, retry int, o job.Outcome, f job.Follow, d time.Duration) {
+		t.Helper()
+		e := attempt(result(j, at(0), o, f), p, retry)
+		e.StartedAt = at(d)
+		w.record(e)
+	}
+	last := func(want time.Time) {
+		t.Helper()
+		equal(t, "last execution", w.read(j).Status.LastExecutionAt, want)
+	}
+	w.plan(j, at(0), at(time.Hour))
+	last(time.Time{})
+	start(job.MainAction, 0, job.Failed, job.FollowRetry, 2*time.Second)
+	last(at(2 * time.Second))
+	start(job.MainAction, 0, job.Failed, job.FollowRetry, time.Second) // the other performance, older
+	last(at(2 * time.Second))
+	start(job.MainAction, 0, job.Succeeded, job.FollowDone, 3*time.Second) // a third one
+	last(at(3 * time.Second))
+	start(job.MainAction, 1, job.Failed, job.FollowError, 4*time.Second)
+	last(at(4 * time.Second))
+	start(job.ErrorAction, 0, job.Failed, job.FollowEnd, 5*time.Second) // not the main action
+	last(at(4 * time.Second))
+	w.plan(j, at(time.Hour), at(2*time.Hour))
+	e := result(j, at(time.Hour), job.Skipped, job.FollowDrop) // no attempt
+	w.record(e)
+	last(at(4 * time.Second))
+}
+
+// A result may speak of occurrences that never became runs.
+func recordNone(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	was := w.run(job.Tag(j.UID, at(0)))
+	e := result(j, at(0), job.Skipped, job.FollowNone)
+	e.Missed = 7
+	w.record(e)
+	equal(t, "run", w.run(e.Tag), was)
+	equal(t, "job", w.read(j), was.Job)
+	equal(t, "place", w.latest().Sequence, 1)
+	w.record(result(j, at(time.Hour), job.Skipped, job.FollowNone)) // of a run that is not there yet
+	equal(t, "place", w.latest().Sequence, 2)
+}
+
+func recordDeleted(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	w.plan(j, at(time.Hour), at(2*time.Hour))
+	w.must(w.DeleteJob(t.Context(), w.col, j))
+	w.record(
+		result(j, at(0), job.Failed, job.FollowRetry),
+		result(j, at(time.Hour), job.Succeeded, job.FollowDone),
+		result(j, at(2*time.Hour), job.Succeeded, job.FollowDone), // never planned here
+	)
+	equal(t, "agenda", w.agenda(whole()), job.Agenda{Jobs: []job.Due{}, Runs: []job.Due{}})
+	some, err := w.ShardJobs(t.Context(), w.shard, []string{j.UID})
+	w.must(err)
+	equal(t, "job", some, []*job.Job{nil})
+}
+
+// A record that cannot be applied would stop its shard for good.
+func recordNoStart(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	e := result(j, at(0), job.Succeeded, job.FollowDone)
+	e.StartedAt = time.Time{}
+	w.record(e)
+	w.expect(j, at(0), after{counts: job.Counters{Executions: 1}})
+}
+
+func (w *world) unmoved(j *job.Job, l job.Lease, before job.Position, e job.Effect, want error) {
+	w.Helper()
+	was, run := w.read(j), w.run(e.Tag)
+	after := before
+	after.Sequence++
+	w.fails(w.Record(w.Context(), l, before, after, []job.Effect{e}), want)
+	equal(w, "job", w.read(j), was)
+	equal(w, "run", w.run(e.Tag), run)
+	equal(w, "place", w.latest(), w.place)
+}
+
+func recordPlace(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	w.record(result(j, at(0), job.Failed, job.FollowRetry))
+	e := attempt(result(j, at(0), job.Succeeded, job.FollowDone), job.MainAction, 1)
+	for _, p := range []job.Position{{}, {History: "h1"}, {History: "h1", Sequence: 2}, {History: "h2", Sequence: 1}} {
+		w.unmoved(j, w.lease, p, e, job.ErrBehind)
+	}
+	w.record(e)
+}
+
+// A store that came back older does not know runs that it had planned.
+func recordUnknown(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	known := result(j, at(0), job.Failed, job.FollowRetry)
+	w.unmoved(j, w.lease, w.place, known, job.ErrBehind) // nothing was planned yet
+	w.plan(j, at(0), at(time.Hour))
+
+	after := w.place
+	after.Sequence += 2
+	unknown := result(j, at(time.Hour), job.Succeeded, job.FollowDone)
+	was := w.run(known.Tag)
+	w.fails(w.Record(t.Context(), w.lease, w.place, after, []job.Effect{known, unknown}), job.ErrBehind)
+	equal(t, "the known run", w.run(known.Tag), was)
+	equal(t, "counters", w.read(j).Status.Counters, job.Counters{})
+
+	older := result(j, at(-time.Hour), job.Succeeded, job.FollowDone) // ended long ago
+	manual := result(j, at(time.Hour), job.Succeeded, job.FollowDone)
+	manual.Manual = true // outside the schedule
+	w.record(known, older, manual)
+	equal(t, "counters", w.read(j).Status.Counters, job.Counters{Executions: 1, Failures: 1})
+}
+
+func recordLost(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	old := w.stolen()
+	w.unmoved(j, old, w.place, result(j, at(0), job.Succeeded, job.FollowDone), job.ErrLeaseLost)
+	w.record(result(j, at(0), job.Succeeded, job.FollowDone))
+}

@@ -1,0 +1,56 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/carillon-scheduler/carillon/worker/outbound"
+)
+
+// reason says why there was no answer, as a WebExceptionStatus of .NET and its
+// text. Name resolution and refused connections are recorded; the others are
+// .NET's texts for the same fault. Nothing of err's own text is in it, save the
+// name that could not be resolved.
+func reason(ctx context.Context, err error) string {
+	const closed = "The underlying connection was closed: "
+	switch {
+	case errors.Is(err, outbound.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return "Timeout The operation has timed out"
+	case ctx.Err() != nil:
+		return "RequestCanceled The request was aborted: The request was canceled."
+	case errors.Is(err, outbound.ErrTooManyRedirects):
+		return "ProtocolError Too many automatic redirections were attempted."
+	case errors.Is(err, outbound.ErrHeaderTooLarge):
+		return "MessageLengthLimitExceeded " + closed + "The message length limit was exceeded."
+	case errors.Is(err, outbound.ErrMalformed):
+		return "ServerProtocolViolation The server committed a protocol violation."
+	case errors.Is(err, outbound.ErrClosedIdle):
+		return "KeepAliveFailure " + closed + "A connection that was expected to be kept alive was closed by the server."
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "TrustFailure " + closed + "Could not establish trust relationship for the SSL/TLS secure channel."
+	}
+	if _, ok := errors.AsType[*outbound.HandshakeError](err); ok {
+		return "SecureChannelFailure The request was aborted: Could not create SSL/TLS secure channel."
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return "NameResolutionFailure The remote name could not be resolved: '" + e.Name + "'"
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		switch e.Op {
+		case "dial":
+			return "ConnectFailure Unable to connect to the remote server"
+		case "write":
+			return "SendFailure " + closed + "An unexpected error occurred on a send."
+		default:
+			return "ReceiveFailure " + closed + "An unexpected error occurred on a receive."
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "ConnectionClosed " + closed + "The connection was closed unexpectedly."
+	}
+	return "UnknownError An exception of unknown type has occurred."
+}
