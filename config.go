@@ -31,12 +31,12 @@ func (f *logFlags) logger(w io.Writer) *slog.Logger {
 
 // natsFlags say where NATS is.
 type natsFlags struct {
-	NATS string `name:"nats" help:"URLs of NATS with JetStream, separated by commas." placeholder:"URL" default:"nats://127.0.0.1:4222"`
+	NATS string `name:"nats" help:"URLs of NATS with JetStream, separated by commas." default:"nats://127.0.0.1:4222"`
 }
 
 // redisFlags say where Redis is.
 type redisFlags struct {
-	Redis string `help:"URL of Redis: redis:// or rediss://; redis+cluster://HOST:PORT?addr=HOST:PORT for a cluster; redis+sentinel://HOST:PORT?master_name=NAME for Sentinel." placeholder:"URL" default:"redis://127.0.0.1:6379/0"`
+	Redis string `help:"URL of Redis: redis:// or rediss://; redis+cluster://HOST:PORT?addr=HOST:PORT for a cluster; redis+sentinel://HOST:PORT?master_name=NAME for Sentinel." default:"redis://127.0.0.1:6379/0"`
 }
 
 // clusterFlags are what all parts of a cluster must agree on.
@@ -98,7 +98,14 @@ func connectRedis(ctx context.Context, address string) (redis.UniversalClient, e
 	return rdb, nil
 }
 
+// silence keeps the Redis client from writing to standard error: what goes wrong
+// comes back as an error, and is logged by whoever asked.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 func newRedis(address string) (redis.UniversalClient, error) {
+	redis.SetLogger(silence{})
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return nil, fmt.Errorf("%q is not a URL such as redis://127.0.0.1:6379/0", redacted(address))

@@ -26,7 +26,7 @@ type devCmd struct {
 	NATS  string `name:"nats" help:"URLs of a NATS to use in place of the embedded one. The data directory is not used then." placeholder:"URL"`
 	clusterFlags
 
-	Listen           string        `help:"Address to serve the API on. Must be loopback: there is no authentication yet." placeholder:"HOST:PORT" default:"127.0.0.1:8080"`
+	Listen           string        `help:"Address to serve the API on. Must be loopback: there is no authentication yet." default:"127.0.0.1:8080"`
 	MaxJobs          int           `help:"Most jobs that a collection's quota may allow." default:"10000"`
 	Fastest          time.Duration `help:"Fastest recurrence that a collection's quota may allow." default:"1s"`
 	MinRetryInterval time.Duration `help:"Shortest retry interval that a job may ask for." default:"1s"`
@@ -34,7 +34,7 @@ type devCmd struct {
 	workerFlags
 
 	Demo       bool   `help:"Run sample jobs against a small HTTP target of its own, and print a line for each execution."`
-	DemoListen string `help:"Address of the demo's target. Must be loopback." placeholder:"HOST:PORT" default:"127.0.0.1:8081"`
+	DemoListen string `help:"Address of the demo's target. Must be loopback." default:"127.0.0.1:8081"`
 }
 
 // Run runs all roles until ctx is done.

@@ -51,6 +51,10 @@ type exitCode int
 // run is main without the process: tests call it. It returns the exit code: 0
 // for success, 1 if the command failed, 2 if it was called wrongly.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
+	none := len(args) == 0
+	if none {
+		args = []string{"help"}
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			c, ok := r.(exitCode)
@@ -58,6 +62,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 				panic(r)
 			}
 			code = int(c)
+		}
+		if none {
+			code = 2
 		}
 	}()
 	parser, err := kong.New(&commands{},
@@ -72,10 +79,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	)
 	if err != nil {
 		panic(err) // the commands above are wrong
-	}
-	if len(args) == 0 {
-		args = []string{"help"}
-		defer func() { code = 2 }()
 	}
 	cmd, err := parser.Parse(args)
 	if err != nil {

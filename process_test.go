@@ -191,11 +191,33 @@ func startRedis(t *testing.T) string {
 		return "redis://" + address
 	}
 	address := freeAddress(t)
+	redisAt(t, path, address, t.TempDir())
+	return "redis://" + address
+}
+
+// redisAt starts a redis-server at an address, on what a directory holds.
+func redisAt(t *testing.T, path, address, dir string) *process {
+	t.Helper()
 	_, port, _ := net.SplitHostPort(address)
-	start(t, "redis-server", exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(),
+	p := start(t, "redis-server", exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "everysec"))
 	eventually(t, 10*time.Second, func() error { return redisPing(address) })
-	return "redis://" + address
+	return p
+}
+
+// natsAt starts a nats-server at an address, on what a directory holds.
+func natsAt(t *testing.T, path, address, dir string) *process {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(address)
+	p := start(t, "nats-server", exec.Command(path, "-js", "-sd", dir, "-a", host, "-p", port))
+	eventually(t, 10*time.Second, func() error {
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	})
+	return p
 }
 
 func redisPing(address string) error {
@@ -224,14 +246,6 @@ func startNATS(t *testing.T) string {
 		t.Cleanup(srv.Stop)
 		return "nats://" + address
 	}
-	host, port, _ := net.SplitHostPort(address)
-	start(t, "nats-server", exec.Command(path, "-js", "-sd", t.TempDir(), "-a", host, "-p", port))
-	eventually(t, 10*time.Second, func() error {
-		conn, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	})
+	natsAt(t, path, address, t.TempDir())
 	return "nats://" + address
 }

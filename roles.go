@@ -26,7 +26,7 @@ import (
 
 // apiFlags are the settings of an API server.
 type apiFlags struct {
-	Listen           string        `help:"Address to serve the API on. Must be loopback: there is no authentication yet." placeholder:"HOST:PORT" default:"127.0.0.1:8080"`
+	Listen           string        `help:"Address to serve the API on. Must be loopback: there is no authentication yet." default:"127.0.0.1:8080"`
 	MaxJobs          int           `help:"Most jobs that a collection's quota may allow; 0 leaves Azure's limits (Free 5, Standard and P10Premium 50, P20Premium 1000)." default:"0"`
 	Fastest          time.Duration `help:"Fastest recurrence that a collection's quota may allow; 0 leaves Azure's limits (Free 1h, the others 1m)." default:"0"`
 	MinRetryInterval time.Duration `help:"Shortest retry interval that a job may ask for." default:"15s"`
@@ -210,7 +210,7 @@ func (b *backend) followClock(ctx context.Context, log *slog.Logger) {
 func newAPI(b *backend, ln net.Listener, f *apiFlags, log *slog.Logger) (*apiserver.Server, error) {
 	api, err := arm.New(arm.Config{
 		Store: b.store, Journal: b.queue, History: b.queue, Shards: b.store.Shards(),
-		Ceilings: job.Ceilings{MaxJobs: f.MaxJobs, Fastest: f.Fastest},
+		Ceilings: job.Ceilings{MaxJobs: f.MaxJobs, Fastest: f.Fastest, MinRetry: f.MinRetryInterval},
 		Log:      log,
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ type cache struct {
 type planned struct {
 	*job.Job
 	timetable job.Timetable
+	invalid   bool       // it has none
 	action    job.Action // the main one, as dispatched
 	retries   retries
 }
@@ -64,10 +65,9 @@ func (o *owner) load(ctx context.Context, due []job.Due) ([]*planned, error) {
 			t, err := job.NewTimetable(&j.Definition, j.Anchor)
 			if err != nil { // was valid when it was written
 				o.log.ErrorContext(ctx, "job has no valid schedule", "job", j.ID(), "err", err)
-				continue
 			}
 			a, r := prepared(&j.Action, job.MainAction)
-			o.cache.jobs[j.UID] = &planned{Job: j, timetable: t, action: a, retries: r}
+			o.cache.jobs[j.UID] = &planned{Job: j, timetable: t, invalid: err != nil, action: a, retries: r}
 		}
 	}
 	list := make([]*planned, 0, len(due))

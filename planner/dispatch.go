@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -50,7 +51,10 @@ func (o *owner) first(p *planned, s *job.Step, t *job.Taken) *job.Dispatch {
 func (o *owner) attempt(w *job.Waiting) *job.Dispatch {
 	d := &job.Dispatch{
 		Attempt: job.Attempt{Run: w.Run, Shard: o.shard, DueAt: w.DueAt, Planned: w.Planned},
-		Resend:  w.Resend, Skipped: w.Missed,
+		Resend:  w.Resend,
+	}
+	if w.Phase == job.MainAction && w.RetryCount == 0 && w.Resend == 0 {
+		d.Skipped = w.Missed // nobody has said so yet
 	}
 	if w.Job != nil {
 		var r retries
@@ -72,29 +76,33 @@ func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
-	var ds, watched []*job.Dispatch
-	var sequences []uint64
-	var skipped []*job.Result
+	var open, sent []*job.Waiting
 	for _, w := range waiting {
+		if w.Sequence == 0 {
+			open = append(open, w)
+		} else {
+			sent = append(sent, w)
+		}
+	}
+	lost, err := o.watch(ctx, sent)
+	if err != nil {
+		return nil, err
+	}
+	var ds []*job.Dispatch
+	var skipped []*job.Result
+	for _, w := range append(open, lost...) {
 		d := o.attempt(w)
-		why := ended(w)
-		switch {
-		case w.Sequence != 0:
-			watched, sequences = append(watched, d), append(sequences, w.Sequence)
-		case why != "":
+		if why := ended(w); why != "" {
 			skipped = append(skipped, o.skip(d, why))
-		default:
+		} else {
 			ds = append(ds, d)
 		}
 	}
-	if len(skipped) > 0 {
-		// Their results come back through the history and end the runs.
-		if err := o.cfg.Queue.RecordAll(ctx, skipped); err != nil {
-			return nil, err
-		}
+	if len(skipped) == 0 {
+		return ds, nil
 	}
-	lost, err := o.watch(ctx, watched, sequences)
-	return append(ds, lost...), err
+	// Their results come back through the history and end the runs.
+	return ds, o.cfg.Queue.RecordAll(ctx, skipped)
 }
 
 // ended says why a run is not to go on, or nothing.
@@ -123,9 +131,13 @@ func (o *owner) skip(d *job.Dispatch, why string) *job.Result {
 // watch looks after attempts that were dispatched long ago and have no result.
 // Those that still wait for a worker, or are under way, are watched on; those
 // that are gone are returned, to be sent again.
-func (o *owner) watch(ctx context.Context, ds []*job.Dispatch, sequences []uint64) (lost []*job.Dispatch, err error) {
-	if len(ds) == 0 {
+func (o *owner) watch(ctx context.Context, sent []*job.Waiting) (lost []*job.Waiting, err error) {
+	if len(sent) == 0 {
 		return nil, nil
+	}
+	sequences := make([]uint64, len(sent))
+	for i, w := range sent {
+		sequences[i] = w.Sequence
 	}
 	present, err := o.cfg.Queue.Present(ctx, sequences)
 	if err != nil {
@@ -137,17 +149,19 @@ func (o *owner) watch(ctx context.Context, ds []*job.Dispatch, sequences []uint6
 	if err != nil {
 		return nil, err
 	}
-	recorded := end.History == o.at.History && o.at.Sequence >= end.Sequence
+	if end.History != o.at.History || o.at.Sequence > end.Sequence {
+		return nil, fmt.Errorf("watch dispatches: the history is not the one it was: %w", job.ErrBehind)
+	}
 	var there []*job.Dispatch
 	var theirs []uint64
-	for i, d := range ds {
+	for i, w := range sent {
 		switch {
 		case present[i]:
-			there, theirs = append(there, d), append(theirs, sequences[i])
-		case recorded:
-			d.Resend++
-			o.log.WarnContext(ctx, "dispatch vanished without a result, sending it again", "tag", d.Tag, "resend", d.Resend)
-			lost = append(lost, d)
+			there, theirs = append(there, o.attempt(w)), append(theirs, w.Sequence)
+		case o.at.Sequence == end.Sequence:
+			w.Resend++
+			o.log.WarnContext(ctx, "dispatch vanished without a result", "tag", w.Tag, "phase", w.Phase, "retry", w.RetryCount, "resend", w.Resend)
+			lost = append(lost, w)
 		}
 	}
 	return lost, o.cfg.Store.Dispatched(ctx, *o.lease.Load(), there, theirs, o.watchAt())
@@ -158,12 +172,13 @@ func (o *owner) watchAt() time.Time { return o.cfg.Store.Now().Add(o.cfg.WatchAf
 // dispatch hands attempts to the workers and notes where they stand. What the
 // queue did not take stays due and is sent again.
 func (o *owner) dispatch(ctx context.Context, ds []*job.Dispatch) error {
+	if len(ds) == 0 {
+		return nil
+	}
 	var missed []*job.Result
 	for _, d := range ds {
 		if d.Skipped > 0 {
-			r := o.skip(d, fmt.Sprintf("%d occurrences before this one were missed while no planner was at work", d.Skipped))
-			r.Performance, r.Missed = "missed", d.Skipped
-			missed = append(missed, r)
+			missed = append(missed, o.missed(d))
 		}
 	}
 	if len(missed) > 0 {
@@ -180,4 +195,15 @@ func (o *owner) dispatch(ctx context.Context, ds []*job.Dispatch) error {
 		return err
 	}
 	return sendErr
+}
+
+// missed is the record of the occurrences before d's that are not made up.
+func (o *owner) missed(d *job.Dispatch) *job.Result {
+	what := "1 occurrence before this one was"
+	if d.Skipped > 1 {
+		what = strconv.FormatInt(d.Skipped, 10) + " occurrences before this one were"
+	}
+	r := o.skip(d, what+" missed while no planner was at work")
+	r.Performance, r.Missed = "missed", d.Skipped
+	return r
 }

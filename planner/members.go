@@ -36,16 +36,19 @@ func (p *Planner) Run(ctx context.Context) error {
 func (p *Planner) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := p.cfg.Store.Wake(ctx, func(n int) {
-			for i, ch := range p.woken {
-				if n < 0 || n == i {
-					signal(ch)
-				}
+			if n >= 0 {
+				signal(p.shards[n].woken)
+				return
 			}
-			if n < 0 {
-				signal(p.round)
+			// A lease is free, or the connection was lost: then redis may have
+			// lost its last writes too.
+			for i := range p.shards {
+				p.shards[i].doubt.Store(true)
+				signal(p.shards[i].woken)
 			}
+			signal(p.round)
 		})
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil {
 			p.log.WarnContext(ctx, "notifications lost, looking by the clock", "err", err)
 			pause(ctx, time.Second)
 		}
@@ -61,10 +64,12 @@ func (p *Planner) share(ctx context.Context) {
 		p.lapse(ctx, err)
 		return
 	}
-	if off := p.cfg.Store.Offset(); off.Abs() > time.Second {
-		p.log.WarnContext(ctx, "the local clock is not redis's; following redis", "offset", off)
+	off := p.cfg.Store.Offset()
+	if was := p.skewed; off.Abs() > time.Second != was {
+		p.skewed = !was
+		p.log.WarnContext(ctx, "following redis's clock", "ahead_of_local", off)
 	}
-	peers, err := p.cfg.Store.Heartbeat(ctx, p.cfg.ID, 2*p.cfg.Term)
+	peers, err := p.cfg.Store.Heartbeat(ctx, p.cfg.ID, p.cfg.Term)
 	if err != nil {
 		p.lapse(ctx, err)
 		return
@@ -72,12 +77,8 @@ func (p *Planner) share(ctx context.Context) {
 	p.renew(ctx)
 
 	part := share(p.cfg.Shards, peers, p.cfg.ID)
-	for _, n := range slices.Backward(slices.Sorted(maps.Keys(p.owners))) {
-		if len(p.owners) <= part {
-			break
-		}
-		p.drop(ctx, n)
-	}
+	held := slices.Sorted(maps.Keys(p.owners))
+	p.drop(ctx, held[min(part, len(held)):]...)
 	start := slices.Index(peers, p.cfg.ID) * p.cfg.Shards / max(len(peers), 1)
 	for i := range p.cfg.Shards {
 		n := (start + i) % p.cfg.Shards
@@ -137,8 +138,8 @@ func (p *Planner) renew(ctx context.Context) {
 		case !r.Held():
 			p.log.WarnContext(ctx, "lease lost", "shard", r.Shard)
 			p.stop(r.Shard)
-		case r.Epoch != was.Epoch || r.Beat != was.Beat+1:
-			p.log.WarnContext(ctx, "redis lost or went back in time, bringing the shard up to date", "shard", r.Shard)
+		case r.Epoch != was.Epoch || r.Beat <= was.Beat:
+			p.log.WarnContext(ctx, "lease was interrupted, or redis went back in time; bringing the shard up to date", "shard", r.Shard)
 			p.stop(r.Shard)
 			p.own(ctx, r.Lease)
 		default:
@@ -175,11 +176,16 @@ func (p *Planner) stop(n int) {
 	delete(p.owners, n)
 }
 
-// drop ends the work on a shard and lets another planner have it at once.
-func (p *Planner) drop(ctx context.Context, n int) {
-	p.stop(n)
-	if err := p.cfg.Store.Release(ctx, n, p.cfg.ID); err != nil {
-		p.log.WarnContext(ctx, "shard not handed over; it will be free when the lease ends", "shard", n, "err", err)
+// drop ends the work on shards and lets other planners have them at once.
+func (p *Planner) drop(ctx context.Context, shards ...int) {
+	for _, n := range shards {
+		p.owners[n].cancel()
+	}
+	for _, n := range shards {
+		p.stop(n)
+		if err := p.cfg.Store.Release(ctx, n, p.cfg.ID); err != nil {
+			p.log.WarnContext(ctx, "shard not handed over; it will be free when the lease ends", "shard", n, "err", err)
+		}
 	}
 }
 
@@ -187,15 +193,10 @@ func (p *Planner) drop(ctx context.Context, n int) {
 func (p *Planner) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*p.cfg.Term)
 	defer cancel()
-	for _, o := range p.owners {
-		o.cancel()
-	}
 	if _, err := p.cfg.Store.Heartbeat(ctx, p.cfg.ID, 0); err != nil {
 		p.log.WarnContext(ctx, "left without notice", "err", err)
 	}
-	for n := range p.owners {
-		p.drop(ctx, n)
-	}
+	p.drop(ctx, slices.Sorted(maps.Keys(p.owners))...)
 }
 
 // signal sends without blocking: one signal that waits is as good as many.

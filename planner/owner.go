@@ -15,7 +15,7 @@ type owner struct {
 	cfg   *Config
 	log   *slog.Logger
 	shard int
-	woken chan struct{}
+	news  *shard
 
 	lease  atomic.Pointer[job.Lease] // renewed by the planner
 	cancel context.CancelFunc
@@ -25,15 +25,17 @@ type owner struct {
 	at    job.Position // in the history: everything up to it is recorded
 	cache *cache
 	swept time.Time
-	// journalSeen is the end of the journal at the last sweep: all up to it has
-	// been in the store since.
-	journalSeen uint64
+	// journaled is the shard's place in the journal: the store has all up to it.
+	// journalEnd is where the journal ended at the last sweep.
+	journaled, journalEnd uint64
+	// far are the jobs whose progress is to be journaled, by uid.
+	far map[string]*distant
 }
 
 func newOwner(p *Planner, l job.Lease) *owner {
 	o := &owner{
-		cfg: &p.cfg, log: p.log.With("shard", l.Shard), shard: l.Shard, woken: p.woken[l.Shard],
-		done: make(chan struct{}), cache: newCache(),
+		cfg: &p.cfg, log: p.log.With("shard", l.Shard), shard: l.Shard, news: &p.shards[l.Shard],
+		done: make(chan struct{}), cache: newCache(), far: make(map[string]*distant),
 	}
 	o.lease.Store(&l)
 	return o
@@ -46,12 +48,16 @@ const grace = time.Second
 // run works until ctx is done. Whatever goes wrong, it brings the shard up to
 // date and begins again.
 func (o *owner) run(ctx context.Context) {
-	wait := 50 * time.Millisecond
-	for ctx.Err() == nil {
+	const shortest = 50 * time.Millisecond
+	wait := shortest
+	for {
 		began := time.Now()
 		err := o.session(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errDoubt) {
+			continue
 		}
 		level := slog.LevelWarn
 		if errors.Is(err, job.ErrLeaseLost) {
@@ -59,12 +65,15 @@ func (o *owner) run(ctx context.Context) {
 		}
 		o.log.Log(ctx, level, "shard interrupted", "err", err)
 		if time.Since(began) > 10*time.Second {
-			wait = 50 * time.Millisecond
+			wait = shortest
 		}
 		pause(ctx, wait)
 		wait = min(2*wait, 2*time.Second)
 	}
 }
+
+// errDoubt ends a session whose store may have lost its last writes.
+var errDoubt = errors.New("notifications may have been missed")
 
 // session brings the shard up to date and works on it until something fails.
 func (o *owner) session(ctx context.Context) error {
@@ -74,6 +83,7 @@ func (o *owner) session(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 
+	o.news.doubt.Store(false)
 	o.cache = newCache()
 	if err := o.catchUp(work); err != nil {
 		return err
@@ -94,7 +104,7 @@ func (o *owner) session(ctx context.Context) error {
 	defer func() {
 		stop()
 		if !ended {
-			<-failed
+			_ = <-failed // it has to have ended
 		}
 	}()
 
@@ -111,10 +121,16 @@ func (o *owner) session(ctx context.Context) error {
 			}
 			return err
 		case rs := <-results:
-			if err := o.record(work, rs, time.Time{}); err != nil {
+			if err := o.record(work, rs, o.cfg.Store.Now()); err != nil {
 				return err
 			}
-		case <-o.woken:
+			if err := o.checkpoint(work); err != nil {
+				return err
+			}
+		case <-o.news.woken:
+			if o.news.doubt.Load() {
+				return errDoubt
+			}
 		case <-timer.C:
 		}
 		wait, err := o.step(work)
@@ -125,43 +141,44 @@ func (o *owner) session(ctx context.Context) error {
 	}
 }
 
-// longest is the longest an owner sleeps without looking: a notification may
-// be lost.
-const longest = time.Second
+const (
+	// longest is the longest an owner sleeps without looking: a notification may
+	// be lost.
+	longest = time.Second
+	// soon is after how long it looks again at what it can do nothing about yet.
+	soon = 20 * time.Millisecond
+)
 
 // step does what is due and returns how long nothing more will be.
 func (o *owner) step(ctx context.Context) (time.Duration, error) {
 	if time.Now().After(o.lease.Load().Until) {
-		return 20 * time.Millisecond, nil // not ours to act on until the planner has renewed it
+		return soon, nil // not ours to act on until the planner has renewed it
 	}
 	now := o.cfg.Store.Now()
 	agenda, err := o.cfg.Store.Agenda(ctx, o.shard, now, o.cfg.Batch)
 	if err != nil {
 		return 0, err
 	}
-	waiting, err := o.runs(ctx, agenda.Runs)
+	ds, err := o.runs(ctx, agenda.Runs)
 	if err != nil {
 		return 0, err
 	}
-	planned, err := o.plan(ctx, agenda.Jobs, now)
+	first, decided, err := o.plan(ctx, agenda.Jobs, now)
 	if err != nil {
 		return 0, err
 	}
-	acted := len(planned) > 0
-	if ds := append(waiting, planned...); len(ds) > 0 {
-		if err := o.dispatch(ctx, ds); err != nil {
-			return 0, err
-		}
-		acted = true
+	ds = append(ds, first...)
+	if err := o.dispatch(ctx, ds); err != nil {
+		return 0, err
 	}
 	if err := o.sweep(ctx, now); err != nil {
 		return 0, err
 	}
 	switch {
-	case len(agenda.Jobs) > 0 || acted:
+	case decided > 0 || len(ds) > 0:
 		return 0, nil
-	case len(agenda.Runs) > 0: // they wait for results to come in
-		return 20 * time.Millisecond, nil
+	case len(agenda.Jobs) > 0 || len(agenda.Runs) > 0:
+		return soon, nil
 	case agenda.NextAt.IsZero():
 		return longest, nil
 	}

@@ -12,48 +12,51 @@ import (
 // collection is disabled.
 const hold = time.Second
 
+// postpone is after how long a job is looked at again whose definition makes no
+// sense to this planner.
+const postpone = time.Minute
+
 // plan decides what becomes of due jobs and has the store carry it out. It
-// returns the dispatches of the occurrences planned.
-func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) ([]*job.Dispatch, error) {
+// returns the dispatches of the occurrences planned, and of how many jobs it
+// could decide.
+func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*job.Dispatch, decided int, err error) {
 	if len(due) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	jobs, err := o.load(ctx, due)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	steps := make([]job.Step, 0, len(jobs))
-	var over []job.Step // without a next occurrence: their series has ended
-	plans := make([]*planned, 0, len(jobs))
+	var steps, settled []job.Step
+	var plans []*planned // of steps
 	for _, p := range jobs {
 		c := o.cache.collections[p.Key()]
 		if c == nil || c.UID != p.CollectionUID { // deleted meanwhile, and this job with it
 			o.cache.forget(p.Job)
 			if err := o.clear(ctx, p.Job); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			continue
 		}
 		s := o.decide(p, c, now)
-		if s.At.IsZero() && s.NextAt.IsZero() {
-			over = append(over, s)
+		if s.At.IsZero() && s.NextAt.IsZero() { // its series has ended
+			settled = append(settled, s)
 			o.cache.forget(p.Job)
 			continue
 		}
 		steps, plans = append(steps, s), append(plans, p)
 	}
-	if err := o.cfg.Store.Settle(ctx, *o.lease.Load(), over); err != nil || len(steps) == 0 {
-		return nil, err
+	if err := o.cfg.Store.Settle(ctx, *o.lease.Load(), settled); err != nil || len(steps) == 0 {
+		return nil, len(jobs), err
 	}
 	taken, err := o.cfg.Store.Plan(ctx, *o.lease.Load(), steps)
 	if errors.Is(err, job.ErrChanged) { // a collection: look again
 		clear(o.cache.collections)
-		return nil, nil
+		return nil, len(jobs), nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	ds := make([]*job.Dispatch, 0, len(steps))
 	for i, t := range taken {
 		s, p := &steps[i], plans[i]
 		switch {
@@ -64,7 +67,7 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) ([]*job.
 			ds = append(ds, o.first(p, s, &t))
 		}
 	}
-	return ds, nil
+	return ds, len(jobs), nil
 }
 
 // decide says what a due job does next.
@@ -73,21 +76,25 @@ func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
 	if p.Status.State != job.Enabled {
 		return s
 	}
+	if p.invalid {
+		s.NextAt = job.Ceil(now.Add(postpone))
+		return s
+	}
 	if c.State != job.CollectionEnabled {
 		// Nothing is planned, and nothing will be made up. The job goes on being
 		// looked at, so that enabling the collection need not touch its jobs.
-		s.NextAt = p.timetable.First(p.Job, p.Status.LastAt, now)
+		s.NextAt = p.timetable.First(p.Job, newest(p.Job), now)
 		if soonest := job.Ceil(now.Add(hold)); s.NextAt.Before(soonest) {
 			s.NextAt = soonest
 		}
 		return s
 	}
-	at := p.timetable.First(p.Job, p.Status.LastAt, c.ActiveFrom)
+	at := p.timetable.First(p.Job, newest(p.Job), c.ActiveFrom)
 	if at.After(now) {
 		s.NextAt = at
 		return s
 	}
-	if at.IsZero() || p.exhausted(0) {
+	if at.IsZero() || exhausted(p.Job, 0) {
 		return s
 	}
 	if now.Sub(at) > o.cfg.MissedAfter {
@@ -99,14 +106,22 @@ func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
 		}
 	}
 	s.At = at
-	if !p.exhausted(1) {
+	if !exhausted(p.Job, 1) {
 		s.NextAt = p.timetable.Next(at)
 	}
 	return s
 }
 
-// exhausted reports whether count allows no further occurrence when n more have
-// been planned.
-func (p *planned) exhausted(n int64) bool {
-	return p.Recurrence != nil && p.Recurrence.Count > 0 && p.Status.Planned+n >= int64(p.Recurrence.Count)
+// exhausted reports whether count allows a job no further occurrence when n more
+// have been planned.
+func exhausted(j *job.Job, n int64) bool {
+	return j.Recurrence != nil && j.Recurrence.Count > 0 && j.Status.Planned+n >= int64(j.Recurrence.Count)
+}
+
+// newest returns the newest occurrence of a job's present series; zero: none.
+func newest(j *job.Job) time.Time {
+	if j.Status.Planned == 0 {
+		return time.Time{}
+	}
+	return j.Status.LastAt
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -46,12 +47,12 @@ type Schedule interface {
 // Restorer brings a shard's state up to what journal and history say.
 type Restorer interface {
 	Progress(ctx context.Context, shard int) (job.Progress, error)
+	Reset(ctx context.Context, l job.Lease) error
 	SetProgress(ctx context.Context, l job.Lease, p job.Progress) error
 	RestoreCollection(ctx context.Context, l job.Lease, c *job.Collection) error
 	RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error
 	RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error
 	Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error
-	AllJobs(ctx context.Context, shard int, visit func(*job.Collection, []*job.Job) error) error
 	DeleteCollection(ctx context.Context, c *job.Collection) error
 }
 
@@ -79,6 +80,7 @@ type Queue interface {
 
 	Follow(ctx context.Context, shard int, after job.Position, limit int, emit func([]job.Record) error) error
 	HistoryEnd(ctx context.Context, shard int) (job.Position, error)
+	History(ctx context.Context, shard int, uid string) ([]job.Record, error)
 	RecordAll(ctx context.Context, rs []*job.Result) error
 
 	Entries(ctx context.Context, shard int, after uint64, visit func(job.Entry) error) (last uint64, err error)
@@ -106,9 +108,18 @@ type Config struct {
 type Planner struct {
 	cfg    Config
 	log    *slog.Logger
-	owners map[int]*owner // by shard; of Run's goroutine
-	woken  []chan struct{}
+	shards []shard
 	round  chan struct{} // a lease may be free
+
+	// Of Run's goroutine.
+	owners map[int]*owner // by shard
+	skewed bool           // the local clock is far from redis's
+}
+
+// shard is how an owner learns of what happens elsewhere.
+type shard struct {
+	woken chan struct{} // there is something earlier to do
+	doubt atomic.Bool   // the store may have lost its last writes
 }
 
 // New returns a Planner, or an error that names every field that is wrong.
@@ -142,10 +153,10 @@ func New(cfg Config) (*Planner, error) {
 	cfg.KeepFinal = cmp.Or(cfg.KeepFinal, 60*24*time.Hour)
 	p := &Planner{
 		cfg: cfg, log: cfg.Log, owners: make(map[int]*owner),
-		woken: make([]chan struct{}, cfg.Shards), round: make(chan struct{}, 1),
+		shards: make([]shard, cfg.Shards), round: make(chan struct{}, 1),
 	}
-	for n := range p.woken {
-		p.woken[n] = make(chan struct{}, 1)
+	for n := range p.shards {
+		p.shards[n].woken = make(chan struct{}, 1)
 	}
 	return p, nil
 }

@@ -2,30 +2,34 @@ package planner
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
-// record applies results to runs and jobs. Waits for retries count from the
-// given time; zero means from now.
+// record applies results to runs and jobs. A retry waits from the given time,
+// or if that is zero from when its failure was stored.
 func (o *owner) record(ctx context.Context, rs []job.Record, from time.Time) error {
 	if len(rs) == 0 {
 		return nil
 	}
-	if from.IsZero() {
-		from = o.cfg.Store.Now()
-	}
 	effects := make([]job.Effect, len(rs))
 	for i := range rs {
-		effects[i] = effect(&rs[i], from)
+		base := from
+		if base.IsZero() {
+			base = rs[i].StoredAt
+		}
+		effects[i] = effect(&rs[i], base)
 	}
 	after := job.Position{History: o.at.History, Sequence: rs[len(rs)-1].Sequence}
 	if err := o.cfg.Store.Record(ctx, *o.lease.Load(), o.at, after, effects); err != nil {
 		return err
 	}
 	o.at = after
-	return o.checkpoint(ctx, effects)
+	o.note(effects)
+	return nil
 }
 
 // effect says what follows from a result. A retry, or the error action, is due
@@ -59,51 +63,66 @@ func effect(r *job.Record, from time.Time) job.Effect {
 // be known for longer is journaled.
 const fade = 30 * 24 * time.Hour
 
-// checkpoint journals the progress of jobs that will not be heard of before
-// history forgets them: their next occurrence, or a retry, lies far ahead.
-func (o *owner) checkpoint(ctx context.Context, effects []job.Effect) error {
+// distant is what the journal is to be told of a job, beside its status.
+type distant struct {
+	revision, repeat int64
+	runs             []job.Pending
+}
+
+// note remembers the jobs that will not be heard of before history forgets
+// them: their next occurrence, or a retry, lies far ahead.
+func (o *owner) note(effects []job.Effect) {
 	horizon := o.cfg.Store.Now().Add(fade)
-	var far []job.Due
-	pending := make(map[string][]job.Pending)
-	seen := make(map[string]bool)
 	for i := range effects {
 		e := &effects[i]
-		if e.DueAt.After(horizon) {
+		next, waits := e.Planned.NextAt, e.DueAt.After(horizon)
+		if !waits && !next.IsZero() && next.Before(horizon) {
+			continue
+		}
+		d := o.far[e.UID]
+		if d == nil || d.revision < e.Revision {
+			d = &distant{revision: e.Revision}
+			o.far[e.UID] = d
+		}
+		d.repeat = max(d.repeat, e.Repeat)
+		if waits {
 			p := job.Pending{Run: e.Run, DueAt: e.DueAt}
 			p.RetryCount++
-			pending[e.UID] = append(pending[e.UID], p)
-		} else if !e.Planned.NextAt.IsZero() && e.Planned.NextAt.Before(horizon) {
-			continue
-		}
-		if !seen[e.UID] {
-			seen[e.UID] = true
-			far = append(far, job.Due{ID: e.UID})
+			d.runs = append(d.runs, p)
 		}
 	}
-	if len(far) == 0 {
-		return nil
-	}
-	uids := make([]string, len(far))
-	for i, d := range far {
-		uids[i] = d.ID
-	}
-	jobs, err := o.cfg.Store.ShardJobs(ctx, o.shard, uids)
-	if err != nil {
-		return err
-	}
-	entries := make([]job.Entry, 0, len(jobs))
-	for _, j := range jobs {
-		if j == nil {
-			continue
+}
+
+// checkpoint journals the progress of the jobs noted. If it fails, they stay
+// noted.
+func (o *owner) checkpoint(ctx context.Context) error {
+	for uids := range slices.Chunk(slices.Collect(maps.Keys(o.far)), o.cfg.Batch) {
+		jobs, err := o.cfg.Store.ShardJobs(ctx, o.shard, uids)
+		if err != nil {
+			return err
 		}
-		entries = append(entries, job.Entry{
-			Shard: o.shard, UID: j.UID, Revision: j.Revision,
-			Checkpoint: &job.Checkpoint{
+		entries := make([]job.Entry, 0, len(jobs))
+		for _, j := range jobs {
+			if j == nil {
+				continue
+			}
+			d := o.far[j.UID]
+			c := &job.Checkpoint{
 				State: j.Status.State, LastExecutionAt: j.Status.LastExecutionAt, LastAt: j.Status.LastAt,
 				Planned: job.Planned{Series: j.Series, Count: j.Status.Planned, NextAt: j.Status.NextExecutionAt, Counters: j.Status.Counters},
-				Runs:    pending[j.UID],
-			},
-		})
+				Runs:    d.runs,
+			}
+			if d.revision == j.Revision {
+				c.Repeat = d.repeat
+			}
+			entries = append(entries, job.Entry{Shard: o.shard, UID: j.UID, Revision: j.Revision, Checkpoint: c})
+		}
+		if err := o.cfg.Queue.Journal(ctx, entries...); err != nil {
+			return err
+		}
+		for _, uid := range uids {
+			delete(o.far, uid)
+		}
 	}
-	return o.cfg.Queue.Journal(ctx, entries...)
+	return nil
 }

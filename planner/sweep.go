@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -36,6 +37,9 @@ func (o *owner) sweep(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
+	if err := o.checkpoint(ctx); err != nil {
+		return err
+	}
 	return o.advance(ctx)
 }
 
@@ -56,16 +60,26 @@ func (o *owner) clear(ctx context.Context, j *job.Job) error {
 
 // advance moves the shard's place in the journal to where the journal ended at
 // the sweep before. Writers write to the store first, then to the journal, so
-// the store holds all of that.
+// the store holds all of that; unless it came back older, which shows in its
+// places.
 func (o *owner) advance(ctx context.Context) error {
+	p, err := o.cfg.Store.Progress(ctx, o.shard)
+	if err != nil {
+		return err
+	}
+	if want := (job.Progress{Ready: true, Journal: o.journaled, History: o.at}); p != want {
+		return fmt.Errorf("sweep: %w", job.ErrBehind)
+	}
 	end, err := o.cfg.Queue.JournalEnd(ctx, o.shard)
 	if err != nil {
 		return err
 	}
-	seen := o.journalSeen
-	o.journalSeen = end
-	if seen == 0 || seen == end {
-		return nil
+	if p.Journal = o.journalEnd; p.Journal > o.journaled {
+		if err := o.cfg.Store.SetProgress(ctx, *o.lease.Load(), p); err != nil {
+			return err
+		}
+		o.journaled = p.Journal
 	}
-	return o.cfg.Store.SetProgress(ctx, *o.lease.Load(), job.Progress{Ready: true, Journal: seen, History: o.at})
+	o.journalEnd = end
+	return nil
 }

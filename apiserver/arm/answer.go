@@ -58,9 +58,6 @@ func (a *API) send(w http.ResponseWriter, r *http.Request, ans *answer) {
 		h.Set("ETag", ans.etag)
 	}
 	if ans.body == nil {
-		if ans.status == http.StatusOK {
-			h.Set("Content-Length", "0")
-		}
 		w.WriteHeader(ans.status)
 		return
 	}

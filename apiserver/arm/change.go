@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
-	"github.com/carillon-scheduler/carillon/shared/recur"
 )
 
 // What a new definition means to a job that exists. Azure's documentation says
@@ -40,7 +39,7 @@ const (
 // stored. replace says that it is from a PUT.
 func changeOf(was, d *job.Definition, replace bool) change {
 	switch {
-	case !same(&was.StartAt, &d.StartAt) || !same(was.Recurrence, d.Recurrence):
+	case !was.StartAt.Equal(d.StartAt) || !same(was.Recurrence, d.Recurrence):
 		return changesSeries
 	case !same(&was.Action, &d.Action) && replace:
 		return changesSeries
@@ -53,28 +52,10 @@ func changeOf(was, d *job.Definition, replace bool) change {
 }
 
 // same reports whether two values are the same to whoever keeps them.
-func same[T time.Time | recur.Spec | job.Action](a, b *T) bool {
-	return bytes.Equal(canonical(a), canonical(b))
-}
-
-// canonical returns what is kept of v, in one spelling: an interval of 0 means 1,
-// and an instant has no zone.
-func canonical(v any) []byte {
-	switch t := v.(type) {
-	case *time.Time:
-		v = t.UTC()
-	case *recur.Spec:
-		if t != nil {
-			spec := *t
-			spec.Interval, spec.EndAt = max(spec.Interval, 1), spec.EndAt.UTC()
-			v = spec
-		}
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("arm: marshal definition: " + err.Error()) // what was read from JSON
-	}
-	return b
+func same(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // create returns the write that makes a job of a definition.
@@ -118,10 +99,7 @@ func begin(w *job.Write, now time.Time) error {
 	j := w.Job
 	j.Series, j.SeriesAt = j.Revision, now
 	j.Status.State, j.Status.Planned = j.State, 0
-	j.Anchor = time.Time{}
-	if !j.StartAt.IsZero() {
-		j.Anchor = job.Ceil(j.StartAt)
-	}
+	j.Anchor = j.StartAt
 	if j.State != job.Enabled {
 		reschedule(w, time.Time{})
 		return nil

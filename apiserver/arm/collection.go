@@ -1,11 +1,9 @@
 package arm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -112,7 +110,7 @@ func (a *API) applyCollection(ctx context.Context, r *request, was, c *job.Colle
 			return nil, err
 		}
 		identify(c, was)
-		if unchanged(was, c) {
+		if same(was, c) {
 			return was, nil
 		}
 		if c.State == job.CollectionEnabled && was.State != job.CollectionEnabled {
@@ -138,12 +136,6 @@ func identify(c, was *job.Collection) {
 	c.CollectionRef, c.UID, c.Revision = was.CollectionRef, was.UID, was.Revision
 	c.CreatedAt, c.ActiveFrom = was.CreatedAt, was.ActiveFrom
 	c.Jobs, c.Writes = was.Jobs, was.Writes
-}
-
-func unchanged(a, b *job.Collection) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // deleteCollection takes the collection's jobs with it (Azure documentation).

@@ -85,6 +85,8 @@ func problem(err error, requestID string) *Error {
 		return busy("No planner has opened this shard yet. Start one (carillon planner), or wait for it to finish rebuilding, and repeat the request.", err)
 	case errors.Is(err, job.ErrChanged):
 		return busy("Others keep changing this resource. Repeat the request.", err)
+	case errors.Is(err, job.ErrUnavailable):
+		return busy("A server that this one stands on does not answer; /readyz says which. Repeat the request.", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return busy("The request took too long. It may have been carried out; repeat it.", err)
 	}

@@ -2,6 +2,7 @@ package arm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -22,13 +23,14 @@ type fakeJournal struct {
 	err     error
 }
 
-func (f *fakeJournal) Journal(_ context.Context, entries ...job.Entry) error {
+func (f *fakeJournal) Journal(ctx context.Context, entries ...job.Entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.err == nil {
-		f.entries = append(f.entries, entries...)
+	if f.err != nil || ctx.Err() != nil {
+		return cmp.Or(f.err, ctx.Err())
 	}
-	return f.err
+	f.entries = append(f.entries, entries...)
+	return nil
 }
 
 type fakeHistory map[string][]job.Record // by job UID
@@ -71,7 +73,7 @@ func newBench(t *testing.T, adjust ...func(*Config)) *bench {
 		collections: map[string]*job.Collection{}, jobs: map[string]map[string]job.Job{},
 	}}
 	cfg := Config{
-		Store: b.store, Journal: b.journal, History: b.history, Shards: 4,
+		Store: b.store, Journal: b.journal, History: b.history, Shards: shards,
 		Log: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range adjust {
@@ -85,7 +87,15 @@ func newBench(t *testing.T, adjust ...func(*Config)) *bench {
 	return b
 }
 
+// on is the bench in a subtest.
+func (b *bench) on(t *testing.T) *bench {
+	c := *b
+	c.t = t
+	return &c
+}
+
 const (
+	shards  = 5
 	version = "api-version=2016-03-01"
 	group   = "/subscriptions/S/resourceGroups/RG/providers/Microsoft.Scheduler/jobCollections"
 	jc      = group + "/jc"
@@ -164,7 +174,7 @@ func (b *bench) with(collection, j string) *bench {
 // stored returns the job j as the store has it.
 func (b *bench) stored() *job.Job {
 	b.t.Helper()
-	_, j, err := b.store.Job(b.t.Context(), job.Ref{CollectionRef: ref("jc"), Job: "j"})
+	_, j, err := b.store.Job(b.t.Context(), job.Ref{CollectionRef: ref(), Job: "j"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -200,8 +210,9 @@ func (b *bench) last() job.Entry {
 	return b.journal.entries[len(b.journal.entries)-1]
 }
 
-func ref(name string) job.CollectionRef {
-	return job.CollectionRef{Subscription: "S", ResourceGroup: "RG", Collection: name}
+// ref names the collection jc.
+func ref() job.CollectionRef {
+	return job.CollectionRef{Subscription: "S", ResourceGroup: "RG", Collection: "jc"}
 }
 
 // names returns the names of a list's resources and its nextLink.

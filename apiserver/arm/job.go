@@ -53,7 +53,7 @@ func (a *API) getJob(ctx context.Context, r *request) (*answer, error) {
 
 // putJob answers 201 for a job that is new, 200 for one that exists (recorded).
 func (a *API) putJob(ctx context.Context, r *request) (*answer, error) {
-	if err := checkSize(r.body); err != nil {
+	if err := checkSize(len(r.body)); err != nil {
 		return nil, err
 	}
 	d, err := wire.ReadJob(r.body)
@@ -64,7 +64,7 @@ func (a *API) putJob(ctx context.Context, r *request) (*answer, error) {
 }
 
 func (a *API) patchJob(ctx context.Context, r *request) (*answer, error) {
-	if err := checkSize(r.body); err != nil {
+	if err := checkSize(len(r.body)); err != nil {
 		return nil, err
 	}
 	return a.writeJob(ctx, r, false, func(was *job.Job) (job.Definition, error) {
@@ -75,17 +75,27 @@ func (a *API) patchJob(ctx context.Context, r *request) (*answer, error) {
 		if err != nil {
 			return job.Definition{}, err
 		}
-		return d, checkSize(wire.WriteJob(&job.Job{Ref: was.Ref, Definition: d}))
+		if n := size(d); n > size(was.Definition) { // a job must not grow too large patch by patch
+			err = checkSize(n)
+		}
+		return d, err
 	})
 }
 
-// checkSize checks how much a job takes up (Azure documentation: Scheduler
+// checkSize checks how many bytes a job takes up (Azure documentation: Scheduler
 // limits).
-func checkSize(document []byte) error {
-	if len(document) > job.MaxDefinitionBytes {
+func checkSize(n int) error {
+	if n > job.MaxDefinitionBytes {
 		return job.Invalid("body", "must describe a job in at most %d bytes", job.MaxDefinitionBytes)
 	}
 	return nil
+}
+
+// size returns how many bytes a definition takes up, whatever its state and its
+// secrets.
+func size(d job.Definition) int {
+	d.State = job.Enabled
+	return len(wire.WriteJob(&job.Job{Definition: d}))
 }
 
 // writeJob gives a job the definition that want makes of the present one, nil if
@@ -146,7 +156,7 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 	case changesNothing:
 		return was, nil
 	case changesSeries, changesContent:
-		if err := d.Validate(judgedAt); err != nil {
+		if err := d.Validate(judgedAt, a.Ceilings); err != nil {
 			return nil, err
 		}
 	case changesState:

@@ -133,7 +133,7 @@ func (a *API) handle(w http.ResponseWriter, r *request) (ans *answer, err error)
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, errTimeout)
 	defer cancel()
 	ans, err = do(ctx, r)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = errors.Join(err, context.Cause(ctx)) // drivers do not always say so
 	}
 	return ans, err

@@ -12,7 +12,7 @@ type (
 		Queue       *queueMessage  `json:"queueMessage,omitempty"`
 		BusQueue    *busMessage    `json:"serviceBusQueueMessage,omitempty"`
 		BusTopic    *busMessage    `json:"serviceBusTopicMessage,omitempty"`
-		Type        job.ActionType `json:"type"`
+		Type        job.ActionType `json:"type,omitempty"`
 		RetryPolicy *retryPolicy   `json:"retryPolicy,omitempty"`
 		ErrorAction *action        `json:"errorAction,omitempty"`
 	}

@@ -61,28 +61,23 @@ func (n node) authentication(was *job.Authentication) *job.Authentication {
 	return a
 }
 
-// certificate reads a PFX file and its password into a, or keeps those of was.
+// certificate reads a PFX file with its password into a, or keeps those of was.
+// They come and go together: what is kept may be sealed and cannot be opened.
 func (n node) certificate(a, was *job.Authentication) {
 	file, password, thumbprint := n.get("pfx"), n.get("password"), n.get("certificateThumbprint").text()
 	given := file.text() != ""
-	var kept job.Secret
-	if thumbprint == "" || strings.EqualFold(thumbprint, was.Thumbprint) {
-		kept = was.PFX
+	if !given && password.text() == "" && (thumbprint == "" || strings.EqualFold(thumbprint, was.Thumbprint)) {
+		a.Password, a.Thumbprint, a.ExpiresAt, a.SubjectName = was.Password, was.Thumbprint, was.ExpiresAt, was.SubjectName
+		a.PFX = file.secret(was.PFX)
+		return
 	}
-	a.PFX = file.secret(kept)
+	a.PFX, a.Password = file.secret(""), job.Secret(password.text())
+	if given && !password.given() && !n.doc.loose {
+		password.fail("must be given with a pfx, if only as an empty text")
+	}
 	if n.doc.loose || n.doc.err != nil {
 		return
 	}
-	switch {
-	case given && !password.given():
-		password.fail("must be given with a pfx, if only as an empty text")
-		return
-	case !given && password.text() == "":
-		a.Password, a.Thumbprint = was.Password, was.Thumbprint
-		a.ExpiresAt, a.SubjectName = was.ExpiresAt, was.SubjectName
-		return
-	}
-	a.Password = job.Secret(password.text())
 	a.PFX = job.Secret(strings.Join(strings.Fields(string(a.PFX)), "")) // base64 comes in lines, too
 	leaf, member, reason := openPFX(string(a.PFX), string(a.Password), time.Now())
 	if reason != "" {

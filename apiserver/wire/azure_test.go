@@ -240,14 +240,31 @@ func TestStatus(t *testing.T) {
 	}{
 		{"disabled, never ran", job.Disabled, job.Status{State: job.Disabled}, `"state":"disabled"`},
 		{"disabled, of a store that keeps no state", job.Disabled, job.Status{}, `"state":"disabled"`},
-		{"enabled, waiting", job.Enabled, job.Status{State: job.Enabled, NextExecutionAt: at},
-			`"state":"enabled","status":{"nextExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":0,"failureCount":0,"faultedCount":0}`},
-		{"disabled, ran", job.Disabled, job.Status{State: job.Disabled, LastExecutionAt: at, Counters: ran},
-			`"state":"disabled","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`},
-		{"completed", job.Enabled, job.Status{State: job.Completed, LastExecutionAt: at, Counters: ran},
-			`"state":"completed","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`},
-		{"faulted", job.Enabled, job.Status{State: job.Faulted, LastExecutionAt: at, NextExecutionAt: at, Counters: ran},
-			`"state":"faulted","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","nextExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`},
+		{
+			"enabled, waiting", job.Enabled,
+			job.Status{State: job.Enabled, NextExecutionAt: at},
+			`"state":"enabled","status":{"nextExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":0,"failureCount":0,"faultedCount":0}`,
+		},
+		{
+			"disabled, ran", job.Disabled,
+			job.Status{State: job.Disabled, LastExecutionAt: at, Counters: ran},
+			`"state":"disabled","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`,
+		},
+		{
+			"disabled during its first attempt", job.Disabled,
+			job.Status{State: job.Disabled, LastExecutionAt: at},
+			`"state":"disabled","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":0,"failureCount":0,"faultedCount":0}`,
+		},
+		{
+			"completed", job.Enabled,
+			job.Status{State: job.Completed, LastExecutionAt: at, Counters: ran},
+			`"state":"completed","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`,
+		},
+		{
+			"faulted", job.Enabled,
+			job.Status{State: job.Faulted, LastExecutionAt: at, NextExecutionAt: at, Counters: ran},
+			`"state":"faulted","status":{"lastExecutionTime":"2016-04-04T00:00:00.469507Z","nextExecutionTime":"2016-04-04T00:00:00.469507Z","executionCount":3,"failureCount":2,"faultedCount":1}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := &job.Job{Definition: job.Definition{State: c.state}, Status: c.status}
@@ -309,7 +326,7 @@ func TestExamples(t *testing.T) {
 				t.Error(diff)
 			}
 			now := time.Date(2012, 8, 1, 0, 0, 0, 0, time.UTC)
-			if err := d.Validate(now); err != nil {
+			if err := d.Validate(now, job.Ceilings{}); err != nil {
 				t.Errorf("not valid: %v", err)
 			}
 		})

@@ -170,7 +170,7 @@ func TestCertificateIterations(t *testing.T) {
 func TestSubjectName(t *testing.T) {
 	attribute := func(oid string, value string) pkix.AttributeTypeAndValue {
 		var id asn1.ObjectIdentifier
-		for _, s := range strings.Split(oid, ".") {
+		for s := range strings.SplitSeq(oid, ".") {
 			var n int
 			_, _ = fmt.Sscan(s, &n)
 			id = append(id, n)
@@ -219,7 +219,7 @@ func TestPatchCertificate(t *testing.T) {
 	}
 	for _, members := range []string{
 		`{}`, `{"type":"ClientCertificate"}`, `{"pfx":"","password":""}`, `{"certificateThumbprint":"` + strings.ToLower(a.Thumbprint) + `"}`,
-		`{"certificateExpirationDate":"2000-01-01","certificateSubjectName":"CN=x"}`, `{"password":"pw"}`,
+		`{"certificateExpirationDate":"2000-01-01","certificateSubjectName":"CN=x"}`,
 	} {
 		got, err := patch(members)
 		if diff := cmp.Diff(a, got); err != nil || diff != "" {
@@ -233,15 +233,20 @@ func TestPatchCertificate(t *testing.T) {
 	const path = "action.request.authentication."
 	_, err = patch(`{"certificateThumbprint":"00"}`)
 	wantInvalid(t, err, path+"pfx", "must be given")
-	_, err = patch(`{"password":"other"}`)
-	wantInvalid(t, err, path+"password", "does not open it")
+	_, err = patch(`{"password":"pw"}`)
+	wantInvalid(t, err, path+"pfx", "must be given")
+	_, err = patch(`{"pfx":"` + pfxOf(t, pkcs12.LegacyRC2, "p2", otherKey, other) + `"}`)
+	wantInvalid(t, err, path+"password", "must be given with a pfx")
 	_, err = patch(`{"type":"Basic","username":"u"}`)
 	wantInvalid(t, err, path+"password", "must be given") // that of the file is not for a user
+	_, err = patch(`{"type":"Basic"}`)
+	wantInvalid(t, err, path+"password", "must be given")
 
-	// A certificate that has expired meanwhile must not keep its job from being
-	// disabled.
-	a.ExpiresAt = time.Now().AddDate(-1, 0, 0)
-	if d, err := PatchJob(was, []byte(`{"properties":{"state":"disabled"}}`)); err != nil || d.State != job.Disabled {
-		t.Errorf("disable: %v, %v", d.State, err)
+	// A certificate that has expired meanwhile, or is sealed, must not keep its
+	// job from being disabled.
+	a.ExpiresAt, a.PFX, a.Password = time.Now().AddDate(-1, 0, 0), "sealed:1", "sealed:2"
+	d, err := PatchJob(was, []byte(`{"properties":{"state":"disabled"}}`))
+	if diff := cmp.Diff(a, d.Action.Request.Authentication); err != nil || d.State != job.Disabled || diff != "" {
+		t.Errorf("disable: %v, %v %s", d.State, err, diff)
 	}
 }

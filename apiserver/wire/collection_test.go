@@ -41,22 +41,38 @@ func TestWriteCollection(t *testing.T) {
 func TestCollectionRules(t *testing.T) {
 	const id = `"id":"/subscriptions/S/resourceGroups/RG/providers/Microsoft.Scheduler/jobCollections/jc","type":"Microsoft.Scheduler/jobCollections","name":"jc",`
 	for _, c := range []struct{ rule, put, want string }{
-		{"state defaults to Enabled, sku to Standard, tags absent when none", `{"location":"westus","tags":{}}`,
-			`"location":"West US","properties":{"sku":{"name":"Standard"},"state":"Enabled"}`},
-		{"PascalCase for collection state, sku.name", `{"LOCATION":"West US","Properties":{"SKU":{"Name":"p20premium"},"STATE":"suspended"}}`,
-			`"location":"West US","properties":{"sku":{"name":"P20Premium"},"state":"Suspended"}`},
-		{"Suspended may be PUT", `{"location":"x","properties":{"state":"Suspended"}}`,
-			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Suspended"}`},
-		{"Disabled", `{"location":"x","properties":{"sku":{"name":"FREE"},"state":"Disabled"}}`,
-			`"location":"x","properties":{"sku":{"name":"Free"},"state":"Disabled"}`},
-		{"quota in part", `{"location":"x","properties":{"quota":{"maxJobCount":"7"}}}`,
-			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled","quota":{"maxJobCount":7}}`},
-		{"maxRecurrence's interval absent is 1", `{"location":"x","properties":{"quota":{"maxRecurrence":{"frequency":"Month"}}}}`,
-			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled","quota":{"maxRecurrence":{"frequency":"month","interval":1}}}`},
-		{"tags verbatim", `{"location":"x","tags":{"Ab <c>":"D&e","aB":null}}`,
-			`"location":"x","tags":{"Ab <c>":"D&e"},"properties":{"sku":{"name":"Standard"},"state":"Enabled"}`},
-		{"what is read-only is ignored", `{"id":5,"name":5,"type":5,"location":"x","properties":{"promotionCode":1}}`,
-			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled"}`},
+		{
+			"state defaults to Enabled, sku to Standard, tags absent when none", `{"location":"westus","tags":{}}`,
+			`"location":"West US","properties":{"sku":{"name":"Standard"},"state":"Enabled"}`,
+		},
+		{
+			"PascalCase for collection state, sku.name", `{"LOCATION":"West US","Properties":{"SKU":{"Name":"p20premium"},"STATE":"suspended"}}`,
+			`"location":"West US","properties":{"sku":{"name":"P20Premium"},"state":"Suspended"}`,
+		},
+		{
+			"Suspended may be PUT", `{"location":"x","properties":{"state":"Suspended"}}`,
+			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Suspended"}`,
+		},
+		{
+			"Disabled", `{"location":"x","properties":{"sku":{"name":"FREE"},"state":"Disabled"}}`,
+			`"location":"x","properties":{"sku":{"name":"Free"},"state":"Disabled"}`,
+		},
+		{
+			"quota in part", `{"location":"x","properties":{"quota":{"maxJobCount":"7"}}}`,
+			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled","quota":{"maxJobCount":7}}`,
+		},
+		{
+			"maxRecurrence's interval absent is 1", `{"location":"x","properties":{"quota":{"maxRecurrence":{"frequency":"Month"}}}}`,
+			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled","quota":{"maxRecurrence":{"frequency":"month","interval":1}}}`,
+		},
+		{
+			"tags verbatim", `{"location":"x","tags":{"Ab <c>":"D&e","aB":null}}`,
+			`"location":"x","tags":{"Ab <c>":"D&e"},"properties":{"sku":{"name":"Standard"},"state":"Enabled"}`,
+		},
+		{
+			"what is read-only is ignored", `{"id":5,"name":5,"type":5,"location":"x","properties":{"promotionCode":1}}`,
+			`"location":"x","properties":{"sku":{"name":"Standard"},"state":"Enabled"}`,
+		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got, err := ReadCollection([]byte(c.put))
@@ -133,7 +149,7 @@ func TestPatchCollection(t *testing.T) {
 	}
 }
 
-// AZURE §2: "location answers the display name (westus → West US)."
+// AZURE §2: "location answers the display name (westus → West US)".
 func TestLocation(t *testing.T) {
 	for in, want := range map[string]string{
 		"westus": "West US", "West US": "West US", "WEST us": "West US", "west us 2": "West US 2", "australiacentral2": "Australia Central 2",

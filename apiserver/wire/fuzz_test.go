@@ -39,6 +39,7 @@ func seeds(f *testing.F) {
 		`{"properties":` + stored + `}`,
 		`{"properties":{"action":{"type":"ServiceBusTopic","serviceBusTopicMessage":{"topicPath":"t","namespace":"n","authentication":{"sasKeyName":"k","sasKey":"s"},"brokeredMessageProperties":{"timeToLive":"P1D","forcePersistence":false},"customMessageProperties":{"A":"1","a":"2"}},"retryPolicy":{"retryType":"none","retryCount":"1"}}}}`,
 		`{"properties":{"action":{"type":"Http","request":{"authentication":{"type":"ActiveDirectoryOAuth","secret":"s"}}},"recurrence":{"frequency":"month","schedule":{"hours":24,"minutes":[],"months":1,"monthDays":[-1],"monthlyOccurrences":[{"day":"friday","Occurrence":1}]}}}}`,
+		`{"properties":{"action":{"type":"Http","errorAction":{}}}}`,
 		`{"properties":{"retryPolicy":{},"errorAction":{"type":"Http"},"startTime":"2012-08-04T00:00Z","recurrence":{"endTime":"2012-11-04","count":1}}}`,
 	} {
 		f.Add([]byte(s))
@@ -61,7 +62,7 @@ func FuzzReadJob(f *testing.F) {
 			return
 		}
 		checkStable(t, d)
-		_ = d.Validate(d.StartAt)
+		_ = d.Validate(d.StartAt, job.Ceilings{})
 	})
 }
 

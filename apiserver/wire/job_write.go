@@ -76,7 +76,7 @@ func WriteJob(j *job.Job) []byte {
 
 func writeDefinition(d *job.Definition) definition {
 	w := definition{StartTime: formatGiven(d.StartAt), State: d.State}
-	if d.Action.Type != "" {
+	if d.Action != (job.Action{}) {
 		w.Action = writeAction(&d.Action)
 	}
 	if r := d.Recurrence; r != nil {

@@ -58,7 +58,7 @@ func plain(body []byte) []byte {
 				}
 			}
 		case ',':
-			if last != '{' && last != '[' && last != ',' {
+			if last != '{' && last != '[' {
 				comma = i
 			}
 			last = c

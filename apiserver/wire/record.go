@@ -19,8 +19,7 @@ type (
 		StartTime             string      `json:"startTime"`
 		EndTime               string      `json:"endTime"`
 		ExpectedExecutionTime string      `json:"expectedExecutionTime"`
-		Status                job.Outcome `json:"status,omitempty"`  // none for a completed attempt
-		Outcome               job.Outcome `json:"outcome,omitempty"` // ours; see WriteRecord
+		Status                job.Outcome `json:"status,omitempty"` // none for a completed attempt
 		Message               string      `json:"message"`
 		RetryCount            int         `json:"retryCount"`
 		RepeatCount           int64       `json:"repeatCount"`
@@ -29,10 +28,9 @@ type (
 )
 
 // WriteRecord returns a row of a job's history. A completed attempt has no
-// status, as with the live service. A skipped occurrence has the status
-// postponed, because the .NET SDK, and PowerShell with it, cannot read a page
-// with a status that Azure did not know; the member outcome, which they ignore,
-// says skipped (our decision).
+// status, as with the live service. The status skipped is ours: the .NET SDK,
+// and PowerShell with it, cannot read a page that has it, so show such rows only
+// to who asks for them.
 func WriteRecord(r *job.Record) []byte {
 	name := recordName(r)
 	w := recordResource{
@@ -52,9 +50,6 @@ func WriteRecord(r *job.Record) []byte {
 	}
 	if r.Outcome == job.Succeeded {
 		w.Properties.Status = ""
-	}
-	if r.Outcome == job.Skipped {
-		w.Properties.Status, w.Properties.Outcome = job.Postponed, job.Skipped
 	}
 	return marshal(w)
 }

@@ -43,14 +43,22 @@ func TestRecordRules(t *testing.T) {
 		change func(r *job.Record)
 		want   string
 	}{
-		{"status is absent for a completed one", func(r *job.Record) { r.Outcome = job.Succeeded },
-			`"expectedExecutionTime":"2015-11-13T23:17:00Z","message":"m","retryCount":0,"repeatCount":9,"actionName":"MainAction"}}`},
-		{"postponed", func(r *job.Record) { r.Outcome = job.Postponed; r.RetryCount = 2 },
-			`"expectedExecutionTime":"2015-11-13T23:17:00Z","status":"postponed","message":"m","retryCount":2,"repeatCount":9,"actionName":"MainAction"}}`},
-		{"error action", func(r *job.Record) { r.Phase = job.ErrorAction },
-			`"expectedExecutionTime":"2015-11-13T23:17:00Z","status":"failed","message":"m","retryCount":0,"repeatCount":9,"actionName":"ErrorAction"}}`},
-		{"skipped is a status that clients know", func(r *job.Record) { r.Outcome = job.Skipped; r.StartedAt, r.EndedAt = time.Time{}, time.Time{} },
-			`"startTime":"2015-11-13T23:17:00Z","endTime":"2015-11-13T23:17:00Z","expectedExecutionTime":"2015-11-13T23:17:00Z","status":"postponed","outcome":"skipped","message":"m","retryCount":0,"repeatCount":9,"actionName":"MainAction"}}`},
+		{
+			"status is absent for a completed one", func(r *job.Record) { r.Outcome = job.Succeeded },
+			`"expectedExecutionTime":"2015-11-13T23:17:00Z","message":"m","retryCount":0,"repeatCount":9,"actionName":"MainAction"}}`,
+		},
+		{
+			"postponed", func(r *job.Record) { r.Outcome = job.Postponed; r.RetryCount = 2 },
+			`"expectedExecutionTime":"2015-11-13T23:17:00Z","status":"postponed","message":"m","retryCount":2,"repeatCount":9,"actionName":"MainAction"}}`,
+		},
+		{
+			"error action", func(r *job.Record) { r.Phase = job.ErrorAction },
+			`"expectedExecutionTime":"2015-11-13T23:17:00Z","status":"failed","message":"m","retryCount":0,"repeatCount":9,"actionName":"ErrorAction"}}`,
+		},
+		{
+			"skipped", func(r *job.Record) { r.Outcome = job.Skipped; r.StartedAt, r.EndedAt = time.Time{}, time.Time{} },
+			`"startTime":"2015-11-13T23:17:00Z","endTime":"2015-11-13T23:17:00Z","expectedExecutionTime":"2015-11-13T23:17:00Z","status":"skipped","message":"m","retryCount":0,"repeatCount":9,"actionName":"MainAction"}}`,
+		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			r := record()

@@ -9,7 +9,7 @@ import (
 
 // AZURE §2: "answer the .NET TimeSpan [d.]hh:mm:ss (00:00:30, 30.00:00:00);
 // accept that and ISO 8601 (PT30S, P1D, the documentation's mistaken PT1D,
-// P18M)."
+// P18M)".
 func TestParseSpan(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"00:00:30", "00:00:30"},

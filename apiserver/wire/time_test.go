@@ -8,7 +8,7 @@ import (
 
 // AZURE §2: "Times: UTC, Z, 0–7 fraction digits with trailing zeros trimmed. In:
 // RFC 3339 with any offset; no offset means UTC; no seconds and date only are
-// accepted; more than 7 digits are rounded."
+// accepted; more than 7 digits are rounded".
 func TestParseTime(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"2016-04-04T00:00:00Z", "2016-04-04T00:00:00Z"},

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,7 +11,7 @@ import (
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
-// properties returns the properties of a PUT of them, answered.
+// answer returns the properties that a PUT of them answers.
 func answer(t *testing.T, properties string) string {
 	t.Helper()
 	d, err := ReadJob([]byte(`{"properties":` + properties + `}`))
@@ -44,15 +43,6 @@ func wantInvalid(t *testing.T, err error, field, reason string) {
 	if invalid.Field != field || !strings.Contains(invalid.Reason, reason) {
 		t.Errorf("error %q: %q, want field %q and a reason with %q", invalid.Field, invalid.Reason, field, reason)
 	}
-}
-
-func compact(t *testing.T, s string) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Compact(&b, []byte(s)); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 func TestWriteList(t *testing.T) {

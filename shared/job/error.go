@@ -18,6 +18,10 @@ var (
 	// ErrNotReady means that a shard holds no state yet, or lost it: its planner
 	// has to rebuild it first. Nothing was written; try again later.
 	ErrNotReady = errors.New("shard is not ready")
+	// ErrUnavailable means that a server that this one stands on cannot be
+	// reached or cannot answer now. What was asked may have been done; try again
+	// later.
+	ErrUnavailable = errors.New("unavailable")
 	// ErrLeaseLost means that another planner owns the shard now, so nothing was
 	// written.
 	ErrLeaseLost = errors.New("lease lost")

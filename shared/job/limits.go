@@ -16,6 +16,8 @@ import (
 type Ceilings struct {
 	MaxJobs int           // jobs in a collection
 	Fastest time.Duration // shortest time between two occurrences
+	// MinRetry is the shortest retry interval a job may ask for; Azure's was 15 s.
+	MinRetry time.Duration
 }
 
 // limits returns what the plan grants (Azure documentation: Scheduler plans and

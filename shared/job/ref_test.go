@@ -49,7 +49,7 @@ func TestShardOfCollection(t *testing.T) {
 	for _, name := range []string{"a", "b", "jc1", "MyJobs"} {
 		got = append(got, ref("12345678-1234-1234-1234-123456789012", "CS-EastUS", name).Shard(16))
 	}
-	if diff := cmp.Diff([]int{0, 0, 0, 0}, got); diff != "" {
+	if diff := cmp.Diff([]int{4, 13, 9, 3}, got); diff != "" {
 		t.Errorf("shards (-want +got):\n%s", diff)
 	}
 	if n := ref("s", "g", "c").Shard(1); n != 0 {

@@ -76,7 +76,7 @@ func TestStartTimes(t *testing.T) {
 			[]string{now, "2026-05-06T18:00:00Z", "2026-05-09T06:00:00Z", "2026-05-09T18:00:00Z"},
 		},
 		{"past, no recurrence: once, now", past, nil, []string{now, "never"}},
-		{"past, recurrence: first of startTime + n·interval ≥ now", past, hourly, []string{"2026-05-06T11:10:00Z", "2026-05-06T16:10:00Z"}},
+		{"past, recurrence: first of startTime + n·interval ≥ now", past, hourly, []string{"2026-05-06T10:10:00Z", "2026-05-06T15:10:00Z"}},
 		{
 			"past, recurrence with schedule: first of the schedule ≥ now, counted from startTime", past, daily,
 			[]string{"2026-05-07T06:00:00Z", "2026-05-07T18:00:00Z", "2026-05-10T06:00:00Z"},

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -19,11 +20,14 @@ const maxMonthsAhead = 18
 // schedules and limits). It returns an [InvalidError] that names the first wrong
 // field, in the order of the document, or nil. What an expired certificate is
 // good for, and whether a body was too large, was judged when it was read.
-func (d *Definition) Validate(now time.Time) error {
+//
+// ceil says what shortest retry interval the operator allows; the zero value
+// leaves Azure's.
+func (d *Definition) Validate(now time.Time, ceil Ceilings) error {
 	if err := validateTime("startTime", d.StartAt, now); err != nil {
 		return err
 	}
-	if err := d.Action.validate("action"); err != nil {
+	if err := d.Action.validate("action", cmp.Or(ceil.MinRetry, minRetryInterval)); err != nil {
 		return err
 	}
 	if err := d.validateRecurrence(now); err != nil {

@@ -25,7 +25,8 @@ const (
 )
 
 // validate checks an action. path is its field: "action", "action.errorAction".
-func (a *Action) validate(path string) error {
+// minRetry is the shortest interval of its retries.
+func (a *Action) validate(path string, minRetry time.Duration) error {
 	var err error
 	switch a.Type {
 	case HTTP, HTTPS:
@@ -54,7 +55,7 @@ func (a *Action) validate(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Retry.validate(path + ".retryPolicy"); err != nil {
+	if err := a.Retry.validate(path+".retryPolicy", minRetry); err != nil {
 		return err
 	}
 	switch {
@@ -63,15 +64,15 @@ func (a *Action) validate(path string) error {
 	case path != "action":
 		return Invalid(path+".errorAction", "must not be given: an error action has none of its own")
 	}
-	return a.Error.validate(path + ".errorAction")
+	return a.Error.validate(path+".errorAction", minRetry)
 }
 
-func (p *RetryPolicy) validate(path string) error {
+func (p *RetryPolicy) validate(path string, shortest time.Duration) error {
 	switch {
 	case p == nil || !p.Fixed: // what else it says means nothing
 		return nil
-	case p.Interval != 0 && (p.Interval < minRetryInterval || p.Interval > maxRetryInterval):
-		return Invalid(path+".retryInterval", "must be between 15 seconds and 18 months (548 days)")
+	case p.Interval != 0 && (p.Interval < shortest || p.Interval > maxRetryInterval):
+		return Invalid(path+".retryInterval", "must be between %s and 18 months (548 days)", spoken(shortest))
 	case p.Count != nil && (*p.Count < 0 || *p.Count > maxRetryCount):
 		return Invalid(path+".retryCount", "must be between 0 and %d", maxRetryCount)
 	}

@@ -33,7 +33,7 @@ func (q *Queue) Consume(ctx context.Context, limit int, handle func(ctx context.
 	stop := c.reassure()
 	defer stop()
 	defer c.running.Wait()
-	return q.keep(ctx, "consume dispatches", func(works func()) error { return c.shift(ctx, works) })
+	return q.keep(ctx, "consume dispatches", c.shift)
 }
 
 // crew is the handles of a Consume, and what they work on.
@@ -52,10 +52,7 @@ type crew struct {
 
 // shift takes attempts until something goes wrong or ctx is done.
 func (c *crew) shift(ctx context.Context, works func()) error {
-	if err := c.q.connected(); err != nil {
-		return err
-	}
-	if err := c.prepare(ctx); err != nil {
+	if err := c.q.setup(ctx); err != nil {
 		return err
 	}
 	c.open(true)
@@ -77,13 +74,6 @@ func (c *crew) shift(ctx context.Context, works func()) error {
 		case <-c.freed:
 		}
 	}
-}
-
-// prepare sees to it that stream and consumer exist.
-func (c *crew) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
-	defer cancel()
-	return c.q.setup(ctx)
 }
 
 func (c *crew) open(yes bool) {

@@ -28,7 +28,7 @@ func (q *Queue) Follow(ctx context.Context, shard int, after job.Position, limit
 		return fmt.Errorf("follow history: %w", err)
 	}
 	f := &follower{q: q, shard: shard, limit: limit, emit: emit, at: after}
-	err := q.keep(ctx, "follow history", func(works func()) error { return f.round(ctx, works) })
+	err := q.keep(ctx, "follow history", f.round)
 	return wrap("follow history", err)
 }
 
@@ -52,9 +52,6 @@ type follower struct {
 // round makes a consumer that begins where the one before ended, and reads it
 // until something goes wrong or ctx is done.
 func (f *follower) round(ctx context.Context, works func()) error {
-	if err := f.q.connected(); err != nil {
-		return err
-	}
 	consumer, err := f.consumer(ctx)
 	if err != nil {
 		return err
@@ -91,8 +88,6 @@ func (f *follower) round(ctx context.Context, works func()) error {
 
 // consumer makes a consumer for what comes after f.at.
 func (f *follower) consumer(ctx context.Context) (name string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	identity, last, err := f.q.historyState(ctx)
 	switch {
 	case err != nil:
@@ -110,11 +105,14 @@ func (f *follower) consumer(ctx context.Context) (name string, err error) {
 		f.at = job.Position{History: identity}
 	}
 	f.begun = true
-	c, err := f.q.js.CreateConsumer(ctx, history, reader(historyOf(f.shard), f.at.Sequence))
-	if err != nil {
-		return "", err
-	}
-	return c.CachedInfo().Name, nil
+	err = f.q.ask(ctx, func(ctx context.Context) error {
+		c, err := f.q.js.CreateConsumer(ctx, history, reader(historyOf(f.shard), f.at.Sequence))
+		if err == nil {
+			name = c.CachedInfo().Name
+		}
+		return err
+	})
+	return name, err
 }
 
 // discard deletes a consumer. If it cannot, the broker does so later.

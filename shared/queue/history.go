@@ -32,7 +32,7 @@ func (q *Queue) RecordAll(ctx context.Context, rs []*job.Result) error {
 			return fmt.Errorf("record result: %w", m.err)
 		}
 	}
-	err := q.publishAll(ctx, "record results", history, list, func(ctx context.Context, i int) (bool, error) {
+	err := q.publishAll(ctx, "record results", history, list, func(i int) (bool, error) {
 		return q.recorded(ctx, &rs[i].Attempt, rs[i].Performance)
 	})
 	return wrap("record result", err)

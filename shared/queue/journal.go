@@ -69,14 +69,15 @@ func (q *Queue) Forget(ctx context.Context, shard int, uid string) error {
 	if err != nil {
 		return fmt.Errorf("forget journal entries: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	s, err := q.js.Stream(ctx, definitions)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
-	}
-	if err == nil {
-		err = s.Purge(ctx, jetstream.WithPurgeSubject("definitions."+strconv.Itoa(shard)+".*."+uid))
-	}
+	err = q.ask(ctx, func(ctx context.Context) error {
+		s, err := q.js.Stream(ctx, definitions)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return s.Purge(ctx, jetstream.WithPurgeSubject("definitions."+strconv.Itoa(shard)+".*."+uid))
+	})
 	return wrap("forget journal entries", err)
 }

@@ -48,7 +48,7 @@ type view struct {
 // present reports whether a message is there, if that is known.
 func (v *view) present(sequence uint64) (there, known bool) {
 	switch {
-	case sequence < v.first || sequence > v.last:
+	case sequence == 0 || sequence < v.first || sequence > v.last:
 		return false, true
 	case v.whole || sequence >= v.fresh:
 		return true, true
@@ -62,15 +62,18 @@ func (v *view) present(sequence uint64) (there, known bool) {
 // counts that agree agree for a moment in between; those of a stream that is
 // being published to may not, and are taken a few times.
 func (q *Queue) view(ctx context.Context) (*view, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*patience)
-	defer cancel()
 	var v *view
 	for range 3 {
-		consumer, err := q.js.Consumer(ctx, dispatches, workers)
 		var delivered, pending uint64
-		if err == nil {
-			info := consumer.CachedInfo()
-			delivered, pending = info.Delivered.Stream, info.NumPending
+		err := q.ask(ctx, func(ctx context.Context) error {
+			c, err := q.js.Consumer(ctx, dispatches, workers)
+			if err == nil {
+				delivered, pending = c.CachedInfo().Delivered.Stream, c.CachedInfo().NumPending
+			}
+			return err
+		})
+		if err != nil {
+			q.log.DebugContext(ctx, "the workers' consumer does not answer", "err", err)
 		}
 		stream, err := q.info(ctx, dispatches)
 		if err != nil {

@@ -84,16 +84,17 @@ func (q *Queue) send(stream string, m *outgoing) (jetstream.PubAckFuture, error)
 // gives up at once where trying again is of no use. stored is asked of messages
 // that were tried so long ago that the stream may have forgotten their ids; it
 // reports whether they were stored.
-func (q *Queue) publishAll(ctx context.Context, what, stream string, list []outgoing, stored func(ctx context.Context, i int) (bool, error)) error {
+func (q *Queue) publishAll(ctx context.Context, what, stream string, list []outgoing, stored func(i int) (bool, error)) error {
 	index := make([]int, len(list)) // of what is left
 	for i := range index {
 		index[i] = i
 	}
 	var b backoff
+	var before error
 	for began := time.Now(); ; {
 		var last error
 		if time.Since(began) > duplicates/2 {
-			index, last = unstored(ctx, index, stored)
+			index, last = unstored(index, stored)
 		}
 		if last == nil {
 			index, last = q.publishSome(ctx, stream, list, index)
@@ -104,9 +105,12 @@ func (q *Queue) publishAll(ctx context.Context, what, stream string, list []outg
 			return nil
 		case hopeless(last):
 			return last
+		case ctx.Err() != nil && before != nil:
+			return fmt.Errorf("%w (%w)", context.Cause(ctx), before)
 		case ctx.Err() != nil:
-			return fmt.Errorf("%w (%w)", context.Cause(ctx), last)
+			return context.Cause(ctx)
 		}
+		before = last
 		q.publishing.met(ctx, what, last)
 		q.wait(ctx, &b)
 	}
@@ -134,9 +138,9 @@ func (q *Queue) publishSome(ctx context.Context, stream string, list []outgoing,
 
 // unstored returns those of the indices whose messages were not stored. It
 // fails if it cannot tell of one.
-func unstored(ctx context.Context, index []int, stored func(ctx context.Context, i int) (bool, error)) (rest []int, err error) {
+func unstored(index []int, stored func(i int) (bool, error)) (rest []int, err error) {
 	for k, i := range index {
-		ok, err := stored(ctx, i)
+		ok, err := stored(i)
 		if err != nil {
 			return append(rest, index[k:]...), err
 		}

@@ -44,10 +44,7 @@ const (
 	drainWithin = 5 * time.Second
 )
 
-var (
-	errSilent  = errors.New("the broker is silent")
-	errOffline = errors.New("connection lost")
-)
+var errSilent = errors.New("the broker is silent")
 
 // newPull returns a pull that has asked for nothing. deliver is called with one
 // message at a time.
@@ -144,18 +141,14 @@ func (p *pull) lose(err error) {
 	}
 }
 
-// watch sees to it that silence and the end of the connection are noticed.
+// watch sees to it that silence is noticed.
 func (p *pull) watch() {
-	status := p.nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
-	defer p.nc.RemoveStatusListener(status)
 	tick := time.NewTicker(heartbeat / 2)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.quit:
 			return
-		case <-status:
-			p.lose(errOffline)
 		case now := <-tick.C:
 			p.mu.Lock()
 			silent := p.asked > 0 && now.Sub(p.heard) > patient

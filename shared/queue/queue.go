@@ -55,9 +55,6 @@ type Queue struct {
 	mending    chan struct{}
 }
 
-// patience is how long one request to the broker may take.
-const patience = 10 * time.Second
-
 // Open makes the streams, or checks and updates those that exist, over nc,
 // which the caller owns and closes. Any number of processes may do so at once.
 // It never takes anything from an existing stream. It blocks for a few round
@@ -82,9 +79,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	}
 	q := &Queue{cfg: cfg, nc: nc, js: js, log: cfg.Log, mending: make(chan struct{}, 1)}
 	q.publishing.log = cfg.Log
-	ctx, cancel := context.WithTimeout(ctx, 3*patience)
-	defer cancel()
-	if err := q.checkServer(ctx); err != nil {
+	if err := q.ask(ctx, q.checkServer); err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
 	if err := q.setup(ctx); err != nil {
@@ -96,30 +91,16 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 // Ready returns nil if the broker is connected and all streams answer. It
 // blocks for a round trip.
 func (q *Queue) Ready(ctx context.Context) error {
-	if err := q.connected(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	for _, name := range []string{dispatches, history, definitions} {
-		if _, err := q.js.Stream(ctx, name); err != nil {
+		err := q.ask(ctx, func(ctx context.Context) error {
+			_, err := q.js.Stream(ctx, name)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("stream %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// connected returns an error if there is no connection. What is published then
-// might be sent long after.
-func (q *Queue) connected() error {
-	switch s := q.nc.Status(); s {
-	case nats.CONNECTED:
-		return nil
-	case nats.CLOSED:
-		return nats.ErrConnectionClosed
-	default:
-		return fmt.Errorf("connection to nats is %s", s)
-	}
 }
 
 // shard checks that there is such a shard.

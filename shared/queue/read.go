@@ -45,13 +45,15 @@ func (q *Queue) get(ctx context.Context, stream string, s selection) (*message, 
 }
 
 func (q *Queue) getOnce(ctx context.Context, stream string, s selection) (*message, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	request, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := q.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
+	var reply *nats.Msg
+	err = q.ask(ctx, func(ctx context.Context) (err error) {
+		reply, err = q.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
@@ -81,17 +83,23 @@ func (q *Queue) getOnce(ctx context.Context, stream string, s selection) (*messa
 
 // info asks the stream's leader how it is and blocks for a round trip.
 func (q *Queue) info(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	s, err := q.js.Stream(ctx, stream)
+	var info *jetstream.StreamInfo
+	once := func(ctx context.Context) error {
+		s, err := q.js.Stream(ctx, stream)
+		if err == nil {
+			info = s.CachedInfo()
+		}
+		return err
+	}
+	err := q.ask(ctx, once)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		q.mend(ctx)
-		s, err = q.js.Stream(ctx, stream)
+		err = q.ask(ctx, once)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream, err)
 	}
-	return s.CachedInfo(), nil
+	return info, nil
 }
 
 // last returns the sequence of the newest message of a stream that matches
@@ -158,8 +166,17 @@ const (
 // batch returns messages of a stream in order, and whether there are more. Any
 // copy of the stream may answer.
 func (q *Queue) batch(ctx context.Context, stream string, from selection) (list []*message, more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	err = q.ask(ctx, func(ctx context.Context) (err error) {
+		list, more, err = q.batchOnce(ctx, stream, from)
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("stream %s: %w", stream, err)
+	}
+	return list, more, nil
+}
+
+func (q *Queue) batchOnce(ctx context.Context, stream string, from selection) (list []*message, more bool, err error) {
 	from.Batch, from.MaxBytes = batchMessages, batchBytes
 	request, err := json.Marshal(from)
 	if err != nil {
@@ -177,14 +194,14 @@ func (q *Queue) batch(ctx context.Context, stream string, from selection) (list 
 	for before := uint64(0); ; {
 		reply, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
-			return nil, false, fmt.Errorf("stream %s: %w", stream, err)
+			return nil, false, err
 		}
 		m, n, err := part(reply, before)
 		switch {
 		case errors.Is(err, errEnd):
 			return list, n > 0, nil
 		case err != nil:
-			return nil, false, fmt.Errorf("stream %s: %w", stream, err)
+			return nil, false, err
 		}
 		list, before = append(list, m), m.sequence
 	}

@@ -20,9 +20,6 @@ var oldest = [...]int{2, 11} //nolint:gochecknoglobals // a constant
 
 // checkServer returns an error that says what the server lacks, if anything.
 func (q *Queue) checkServer(ctx context.Context) error {
-	if err := q.connected(); err != nil {
-		return err
-	}
 	if v := q.nc.ConnectedServerVersion(); !recent(v) {
 		return fmt.Errorf("nats-server %s is too old: %d.%d or newer is needed", v, oldest[0], oldest[1])
 	}
@@ -54,11 +51,12 @@ func recent(version string) bool {
 // setup makes what is missing of streams and consumer, and updates the rest.
 func (q *Queue) setup(ctx context.Context) error {
 	for _, want := range q.cfg.streams(time.Now()) {
-		if err := q.setupStream(ctx, want); err != nil {
+		err := q.ask(ctx, func(ctx context.Context) error { return q.setupStream(ctx, want) })
+		if err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
 	}
-	if _, err := q.setupConsumer(ctx); err != nil {
+	if err := q.ask(ctx, q.setupConsumer); err != nil {
 		return fmt.Errorf("consumer %s: %w", workers, err)
 	}
 	return nil
@@ -129,29 +127,26 @@ func grown(have, want jetstream.StreamConfig) (jetstream.StreamConfig, bool) {
 	return next, changed
 }
 
-// larger returns the larger of two bounds, of which 0 and less are none.
-func larger[T int64 | time.Duration](a, b T) T {
-	if a <= 0 || b <= 0 {
-		return min(a, b)
+// larger returns the bound that a stream has, or the one it is to have if that
+// is larger. 0 and less mean that there is none, or that it is not ours to set.
+func larger[T int64 | time.Duration](have, want T) T {
+	if have <= 0 {
+		return have
 	}
-	return max(a, b)
+	return max(have, want)
 }
 
-// setupConsumer returns the workers' consumer as it is when it has been made or
-// updated.
-func (q *Queue) setupConsumer(ctx context.Context) (*jetstream.ConsumerInfo, error) {
+func (q *Queue) setupConsumer(ctx context.Context) error {
 	want := q.cfg.consumer()
 	c, err := q.js.Consumer(ctx, dispatches, workers)
 	switch {
 	case err == nil:
 		want.MaxWaiting = c.CachedInfo().Config.MaxWaiting // cannot be changed
 	case !errors.Is(err, jetstream.ErrConsumerNotFound):
-		return nil, err
+		return err
 	}
-	if c, err = q.js.CreateOrUpdateConsumer(ctx, dispatches, want); err != nil {
-		return nil, err
-	}
-	return c.CachedInfo(), nil
+	_, err = q.js.CreateOrUpdateConsumer(ctx, dispatches, want)
+	return err
 }
 
 // mend makes streams that are gone anew, and returns when one call at a time
@@ -164,8 +159,6 @@ func (q *Queue) mend(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	if err := q.setup(ctx); err != nil {
 		q.log.WarnContext(ctx, "streams are missing and could not be made", "err", err)
 	}

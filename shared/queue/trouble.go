@@ -70,19 +70,28 @@ func (f fatal) Unwrap() error { return f.error }
 
 // keep runs round again and again until ctx is done, when it returns nil, or
 // round returns a [fatal] error, which it returns: faults of the broker pass.
-// round calls works when it does.
-func (q *Queue) keep(ctx context.Context, what string, round func(works func()) error) error {
+// round's context ends with ctx, or when the connection is lost; round calls
+// works when it does.
+func (q *Queue) keep(ctx context.Context, what string, round func(ctx context.Context, works func()) error) error {
 	t := &trouble{log: q.log}
 	var b backoff
 	for {
 		began := time.Now()
-		err := round(func() { t.over(ctx, what) })
-		var f fatal
-		if errors.As(err, &f) {
+		err := q.connected()
+		if err == nil {
+			online, cancel := q.online(ctx)
+			err = round(online, func() { t.over(ctx, what) })
+			cause := context.Cause(online)
+			cancel()
+			if err == nil {
+				err = cause
+			}
+		}
+		if f, ok := errors.AsType[fatal](err); ok {
 			return f.error
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it failed because ctx ended
 		}
 		if time.Since(began) > 2*maxWait {
 			b = 0

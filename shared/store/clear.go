@@ -72,7 +72,5 @@ func (s *Store) existing(ctx context.Context, sh shard, uids []string) ([]*job.J
 // Clear removes a job of a shard, whatever became of its collection. It fails
 // with [job.ErrChanged] if it is not what stands there any more.
 func (s *Store) Clear(ctx context.Context, n int, j *job.Job) error {
-	sh := shard(n)
-	keys := []string{sh.state(), sh.collection(j.CollectionRef), sh.jobs(j.CollectionUID), sh.job(j.UID), sh.due(), sh.final()}
-	return s.run(ctx, "clear job", deleteJobScript, keys, j.UID, job.FoldName(j.Ref.Job), j.Revision)
+	return s.deleteJob(ctx, "clear job", shard(n), j)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -154,7 +155,7 @@ func (s *Store) PutJob(ctx context.Context, w job.Write) error {
 		state = j.Status.State
 	}
 	err = s.run(ctx, "put job", putJobScript, keys,
-		c.UID, c.Revision, expect, j.UID, job.FoldName(j.Ref.Job), j.Revision,
+		c.UID, c.Revision, expect, j.UID, job.FoldName(j.Job), j.Revision,
 		def, string(state), j.Series, w.MaxJobs, digit(w.Reschedule), millis(w.NextAt), last, millis(s.Now()))
 	if err != nil {
 		return err
@@ -168,9 +169,22 @@ func (s *Store) PutJob(ctx context.Context, w job.Write) error {
 // DeleteJob removes a job. It fails with [job.ErrChanged] if j is not what
 // stands there any more.
 func (s *Store) DeleteJob(ctx context.Context, c *job.Collection, j *job.Job) error {
-	sh := s.shardOf(c.CollectionRef)
-	keys := []string{sh.state(), sh.collection(c.CollectionRef), sh.jobs(c.UID), sh.job(j.UID), sh.due(), sh.final()}
-	return s.run(ctx, "delete job", deleteJobScript, keys, j.UID, job.FoldName(j.Ref.Job), j.Revision)
+	return s.deleteJob(ctx, "delete job", s.shardOf(c.CollectionRef), j)
+}
+
+// remember is for how long a deleted job stays deleted whatever the journal
+// says: longer than anybody takes to journal the deletion, and to apply what
+// was read of the journal before.
+const remember = 10 * time.Minute
+
+func (s *Store) deleteJob(ctx context.Context, what string, sh shard, j *job.Job) error {
+	keys := []string{
+		sh.state(), sh.collection(j.CollectionRef), sh.jobs(j.CollectionUID), sh.job(j.UID),
+		sh.due(), sh.final(), sh.dead(),
+	}
+	now := s.Now()
+	return s.run(ctx, what, deleteJobScript, keys,
+		j.CollectionUID, j.UID, job.FoldName(j.Job), j.Revision, millis(now), millis(now.Add(-remember)))
 }
 
 // RunJob adds a run that a request asked for, due now. Asking again with the
@@ -181,7 +195,7 @@ func (s *Store) RunJob(ctx context.Context, c *job.Collection, j *job.Job, r *jo
 	}
 	sh := s.shardOf(c.CollectionRef)
 	keys := []string{sh.state(), sh.collection(c.CollectionRef), sh.job(j.UID), sh.runs(), sh.run(r.Tag)}
-	if err := s.run(ctx, "run job", runJobScript, keys, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At)); err != nil {
+	if err := s.run(ctx, "run job", runJobScript, keys, c.UID, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At)); err != nil {
 		return err
 	}
 	s.wake(ctx, sh)

@@ -75,14 +75,15 @@ func isConflict(err error) bool {
 }
 
 // RestoreJob puts a journaled job in place, unless it is there in that revision
-// or a newer one. Its next time is not set: see [Store.Settle].
+// or a newer one, or was deleted a moment ago. Its next time is not set: see
+// [Store.Settle].
 func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
 	def, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("restore job: %w", err)
 	}
 	sh := shard(l.Shard)
-	keys := []string{sh.lease(), sh.jobs(j.CollectionUID), sh.job(j.UID)}
+	keys := []string{sh.lease(), sh.jobs(j.CollectionUID), sh.job(j.UID), sh.dead()}
 	return s.run(ctx, "restore job", restoreJobScript, keys,
 		l.Epoch, j.Revision, j.UID, job.FoldName(j.Ref.Job), def, string(cmp.Or(j.State, job.Enabled)), j.Series)
 }
@@ -90,7 +91,7 @@ func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
 // RestoreProgress raises a job's counters to those of a checkpoint.
 func (s *Store) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
 	sh := shard(l.Shard)
-	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.final()},
+	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.due(), sh.final()},
 		l.Epoch, millis(s.Now()), uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Repeat,
 		cmp.Or(millis(c.LastAt), "0"), cmp.Or(millis(c.LastExecutionAt), "0"),
 		c.Planned.Executions, c.Planned.Failures, c.Planned.Faults)
@@ -113,7 +114,7 @@ func (s *Store) Adopt(ctx context.Context, l job.Lease, list []job.Adoption) err
 		}
 		keys = append(keys, sh.job(a.UID), sh.run(a.Tag))
 		args = append(args, digit(a.Make), millis(a.ActAt), a.UID, a.Revision, a.Planned.Series, a.Tag, digit(a.Manual), string(a.Phase), a.RetryCount,
-			millis(a.At), seq, a.Resend, a.Planned.Count, a.Repeat, a.Planned.Executions, a.Planned.Failures, a.Planned.Faults)
+			millis(a.At), seq, a.Resend, a.Planned.Count, millis(a.Planned.NextAt), a.Repeat, a.Planned.Executions, a.Planned.Failures, a.Planned.Faults)
 	}
 	return s.run(ctx, "adopt runs", adoptScript, keys, args...)
 }

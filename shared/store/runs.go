@@ -136,7 +136,7 @@ func (s *Store) Dispatched(ctx context.Context, l job.Lease, ds []*job.Dispatch,
 func (s *Store) Record(ctx context.Context, l job.Lease, before, after job.Position, effects []job.Effect) error {
 	sh := shard(l.Shard)
 	keys := []string{sh.lease(), sh.state(), sh.runs(), sh.final()}
-	args := make([]any, 0, 5+10*len(effects))
+	args := make([]any, 0, 5+13*len(effects))
 	args = append(args, l.Epoch, before.History, before.Sequence, after.Sequence, millis(s.Now()))
 	for i := range effects {
 		e := &effects[i]
@@ -146,7 +146,8 @@ func (s *Store) Record(ctx context.Context, l job.Lease, before, after job.Posit
 		}
 		keys = append(keys, sh.job(e.UID), sh.run(e.Tag))
 		args = append(args, e.UID, e.Planned.Series, e.Tag, string(e.Phase), e.RetryCount, string(e.Outcome),
-			at, millis(e.StartedAt), string(e.Follow), millis(e.DueAt))
+			at, millis(e.StartedAt), string(e.Follow), millis(e.DueAt),
+			e.Planned.Executions, e.Planned.Failures, e.Planned.Faults)
 	}
 	return s.run(ctx, "record results", recordScript, keys, args...)
 }

@@ -26,6 +26,7 @@ var (
 	readyScript            = script("ready")
 	recordScript           = script("record")
 	releaseScript          = script("release")
+	resetScript            = script("reset")
 	restoreJobScript       = script("restore_job")
 	restoreProgressScript  = script("restore_progress")
 	runJobScript           = script("run_job")

@@ -30,8 +30,10 @@ type Store struct {
 }
 
 // New returns a Store of that many shards over rdb, which the caller owns and
-// closes. It does not touch Redis: call Open before anything else.
+// closes; it adds a hook to rdb. It does not touch Redis: call Open before
+// anything else.
 func New(rdb redis.UniversalClient, shards int) *Store {
+	rdb.AddHook(unavailable{})
 	return &Store{rdb: rdb, shards: shards}
 }
 

@@ -24,9 +24,10 @@ const (
 	MaxRedirects   = 5
 	MaxHeader      = 64 << 10 // bytes of an answer's headers
 
-	// MaxBody is how much of an answer's body is kept, in bytes: enough for the
-	// 1024 UTF-16 code units that history shows, whatever the characters.
-	MaxBody = 3 * 1024
+	// MaxBody is how much of an answer's body is kept, in bytes: the 1024 UTF-16
+	// code units that history shows take up to 3072, and a little more lets
+	// what must not be shown be recognized at their end.
+	MaxBody = 4 << 10
 )
 
 const (

@@ -4,9 +4,10 @@
 --
 -- KEYS     lease (hash), runs (zset), then for each item its job and its run (hashes)
 -- ARGV[1]  epoch
--- then     for each item 17: whether a run not held may be made (1 or 0), when to look after it (ms), uid, revision, series, tag, manual (1 or 0), phase, retry count, nominal time (ms),
---          sequence in the dispatch stream ('' if none), resend count, and where the job stood when the attempt was
---          dispatched: count, repeat, executions, failures, faults
+-- then     for each item 18: whether a run not held may be made (1 or 0), when to look after it (ms), uid, revision,
+--          series, tag, manual (1 or 0), phase, retry count, nominal time (ms), sequence in the dispatch stream ('' if
+--          none), resend count, and where the job stood when the attempt was dispatched: count, next time (ms or ''),
+--          repeat, executions, failures, faults
 --
 -- Returns LEASE if the epoch has passed, else OK.
 local lease, runs = KEYS[1], KEYS[2]
@@ -16,7 +17,7 @@ local function most(job, field, have, value)
 	if tonumber(value) > tonumber(have or 0) then redis.call('HSET', job, field, value) end
 end
 
-local function adopt(job, run, make, when, uid, rev, series, tag, manual, phase, retry, at, seq, resend, count, number, exec, fail, fault)
+local function adopt(job, run, make, when, uid, rev, series, tag, manual, phase, retry, at, seq, resend, count, next, number, exec, fail, fault)
 	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'planned', 'repeat', 'exec', 'fail', 'fault')
 	if not j[1] then return end
 	local r = redis.call('HMGET', run, 'phase', 'retry')
@@ -39,11 +40,12 @@ local function adopt(job, run, make, when, uid, rev, series, tag, manual, phase,
 		redis.call('HSET', run, 'manual', 1)
 		return
 	end
+	if series == j[2] and tonumber(at) > tonumber(j[3] or 0) then redis.call('HSET', job, 'next', next) end
 	most(job, 'last', j[3], at)
 	if series == j[2] then most(job, 'planned', j[4], count) end
 end
 
-for i = 0, (#ARGV - 1) / 17 - 1 do
-	adopt(KEYS[3 + 2 * i], KEYS[4 + 2 * i], unpack(ARGV, 2 + i * 17, 18 + i * 17))
+for i = 0, (#ARGV - 1) / 18 - 1 do
+	adopt(KEYS[3 + 2 * i], KEYS[4 + 2 * i], unpack(ARGV, 2 + i * 18, 19 + i * 18))
 end
 return 'OK'

@@ -7,7 +7,8 @@
 -- then     for each item: uid, revision, nominal time (ms; '' plans no run), next time (ms or ''), tag, missed
 --
 -- Returns LEASE if the epoch has passed, COLLECTION if a collection changed, else for each item seven strings:
--- count, repeat, series, executions, failures, faults, and 1 if it was planned; all empty if its job changed.
+-- count, repeat, series, executions, failures, faults, and 1 if it was planned; all empty if its job changed, or
+-- had this occurrence or a later one already: a client that lost the answer may ask again.
 local lease, due, runs = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', lease, 'epoch') ~= ARGV[1] then
 	return 'LEASE'
@@ -24,9 +25,9 @@ for a = 3 + 2 * cols, #ARGV, 6 do
 	local uid, rev, at, next, tag, missed = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]
 	local job, run = KEYS[k + 1], KEYS[k + 2]
 	k = k + 2
-	local have = redis.call('HMGET', job, 'rev', 'series', 'planned', 'repeat', 'exec', 'fail', 'fault', 'active')
+	local have = redis.call('HMGET', job, 'rev', 'series', 'planned', 'repeat', 'exec', 'fail', 'fault', 'active', 'last')
 	local n = #out
-	if have[1] ~= rev then
+	if have[1] ~= rev or (at ~= '' and tonumber(at) <= tonumber(have[9] or 0)) then
 		for i = 1, 7 do out[n + i] = '' end
 	else
 		local count, number = tonumber(have[3] or 0), tonumber(have[4] or 0)

@@ -49,7 +49,7 @@ if reschedule == '1' then
 		redis.call('ZADD', due, next, uid)
 	end
 end
-if status == 'completed' then
+if status == 'completed' or status == 'faulted' then
 	redis.call('ZADD', final, now, uid)
 end
 redis.call('HINCRBY', collection, 'writes', 1)

@@ -2,9 +2,10 @@
 -- the history with them.
 --
 -- KEYS     lease, state (hashes), runs, final (zsets), then for each item its job and its run (hashes)
--- ARGV     epoch; history's identity; place before; place after; now (ms); then for each item ten: uid, series,
+-- ARGV     epoch; history's identity; place before; place after; now (ms); then for each item 13: uid, series,
 --          tag, phase, retry count, outcome, nominal time (ms; '' for a run outside the schedule), start (ms),
---          what follows (retry, error, done, fault, end, drop or none), when (ms)
+--          what follows (retry, error, done, fault, end, drop or none), when (ms), and the job's executions,
+--          failures and faults when the attempt was dispatched, below which a store that lost them is raised
 --
 -- Returns LEASE if the epoch has passed, BEHIND if the place is not the one before or a result is of a run that
 -- this store never saw planned, else OK.
@@ -12,24 +13,27 @@ local lease, state, runs, final = unpack(KEYS)
 if redis.call('HGET', lease, 'epoch') ~= ARGV[1] then return 'LEASE' end
 local place = redis.call('HMGET', state, 'history', 'seq')
 if place[1] ~= ARGV[2] or place[2] ~= ARGV[3] then return 'BEHIND' end
-for i = 0, (#ARGV - 5) / 10 - 1 do
-	if ARGV[14 + i * 10] ~= 'none' and redis.call('EXISTS', KEYS[6 + 2 * i]) == 0 then
+for i = 0, (#ARGV - 5) / 13 - 1 do
+	if ARGV[14 + i * 13] ~= 'none' and redis.call('EXISTS', KEYS[6 + 2 * i]) == 0 then
 		local j = redis.call('HMGET', KEYS[5 + 2 * i], 'rev', 'last')
-		if j[1] and (tonumber(ARGV[12 + i * 10]) or 0) > tonumber(j[2] or 0) then return 'BEHIND' end
+		if j[1] and (tonumber(ARGV[12 + i * 13]) or 0) > tonumber(j[2] or 0) then return 'BEHIND' end
 	end
 end
 
-local function apply(job, run, uid, series, tag, phase, retry, outcome, at, started, follows, when)
-	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'state', 'next', 'lastexec', 'outcome')
+local function apply(job, run, uid, series, tag, phase, retry, outcome, at, started, follows, when, exec, fail, fault)
+	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'state', 'next', 'lastexec', 'outcome', 'exec', 'fail', 'fault')
 	local r = redis.call('HMGET', run, 'phase', 'retry')
 	if not j[1] then -- deleted meanwhile
 		redis.call('DEL', run)
 		redis.call('ZREM', runs, tag)
 		return
 	end
+	if tonumber(exec) > tonumber(j[8] or 0) then redis.call('HSET', job, 'exec', exec) end
+	if tonumber(fail) > tonumber(j[9] or 0) then redis.call('HSET', job, 'fail', fail) end
+	if tonumber(fault) > tonumber(j[10] or 0) then redis.call('HSET', job, 'fault', fault) end
 	local main, made = phase == 'MainAction', outcome ~= 'skipped'
 	if outcome == 'failed' then redis.call('HINCRBY', job, 'fail', 1) end
-	if main and made and tonumber(started) > tonumber(j[6] or 0) then redis.call('HSET', job, 'lastexec', started) end
+	if main and made and (tonumber(started) or 0) > tonumber(j[6] or 0) then redis.call('HSET', job, 'lastexec', started) end
 	if r[1] ~= phase or r[2] ~= retry then return end -- performed again; the run has moved on
 	if main and made and retry == '0' then redis.call('HINCRBY', job, 'exec', 1) end
 	if follows == 'error' or follows == 'fault' then redis.call('HINCRBY', job, 'fault', 1) end
@@ -55,9 +59,9 @@ local function apply(job, run, uid, series, tag, phase, retry, outcome, at, star
 	end
 end
 
-for i = 0, (#ARGV - 5) / 10 - 1 do
-	if ARGV[14 + i * 10] ~= 'none' then
-		apply(KEYS[5 + 2 * i], KEYS[6 + 2 * i], unpack(ARGV, 6 + i * 10, 15 + i * 10))
+for i = 0, (#ARGV - 5) / 13 - 1 do
+	if ARGV[14 + i * 13] ~= 'none' then
+		apply(KEYS[5 + 2 * i], KEYS[6 + 2 * i], unpack(ARGV, 6 + i * 13, 18 + i * 13))
 	end
 end
 redis.call('HSET', state, 'seq', ARGV[4])

@@ -1,11 +1,11 @@
 -- restore_progress raises a job's counters to a checkpoint's. Nothing is ever
 -- lowered.
 --
--- KEYS     lease (hash), job (hash), final (zset)
+-- KEYS     lease (hash), job (hash), due (zset: job uid -> next execution, ms), final (zset)
 -- ARGV     epoch; now (ms); uid; state; series; planned; repeat; last, lastexec (ms); executions; failures; faults
 --
 -- Returns LEASE if the epoch has passed, else OK.
-local lease, job, final = unpack(KEYS)
+local lease, job, due, final = unpack(KEYS)
 local epoch, now, uid, state, series, planned, number, last, lastexec, exec, fail, fault = unpack(ARGV)
 if redis.call('HGET', lease, 'epoch') ~= epoch then return 'LEASE' end
 local have = redis.call('HMGET', job, 'rev', 'series', 'state')
@@ -17,6 +17,7 @@ for field, value in pairs(raise) do
 end
 if have[2] == series and (state == 'completed' or state == 'faulted') and have[3] == 'enabled' then
 	redis.call('HSET', job, 'state', state, 'next', '')
+	redis.call('ZREM', due, uid)
 	redis.call('ZADD', final, now, uid)
 end
 return 'OK'

@@ -5,17 +5,18 @@
 -- KEYS[3]  job         hash  rev, state, repeat, active
 -- KEYS[4]  runs        zset  tag -> next action, ms
 -- KEYS[5]  run         hash  uid, rev, at, repeat, manual, phase, retry
--- ARGV     collection's revision; job's uid, revision; tag; nominal time (ms)
+-- ARGV     collection's uid, revision; job's uid, revision; tag; nominal time (ms)
 --
 -- Returns OK, NOTREADY, CHANGED or FINAL.
 local state, collection, job, runs, run = unpack(KEYS)
-local crev, uid, rev, tag, at = unpack(ARGV)
+local cuid, crev, uid, rev, tag, at = unpack(ARGV)
 
 if redis.call('HGET', state, 'ready') ~= '1' then
 	return 'NOTREADY'
 end
+local col = redis.call('HMGET', collection, 'uid', 'rev')
 local have = redis.call('HMGET', job, 'rev', 'state')
-if redis.call('HGET', collection, 'rev') ~= crev or have[1] ~= rev then
+if col[1] ~= cuid or col[2] ~= crev or have[1] ~= rev then
 	return 'CHANGED'
 end
 if have[2] == 'completed' or have[2] == 'faulted' then

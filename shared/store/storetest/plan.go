@@ -209,8 +209,6 @@ func planChanged(t *testing.T, s Store) {
 	equal(t, "planned", taken[0].OK, true)
 }
 
-
-
 func planLost(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	j := w.create("one", at(0))

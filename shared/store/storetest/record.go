@@ -56,7 +56,9 @@ func recordFollows(t *testing.T, s Store) {
 		follow  job.Follow
 		after   after
 	}
-	done := func(exec, fail, fault int64) after { return after{counts: job.Counters{Executions: exec, Failures: fail, Faults: fault}} }
+	done := func(exec, fail, fault int64) after {
+		return after{counts: job.Counters{Executions: exec, Failures: fail, Faults: fault}}
+	}
 	on := func(p job.Phase, retry int, exec, fail, fault int64) after {
 		a := done(exec, fail, fault)
 		a.phase, a.retry, a.due = p, retry, minute

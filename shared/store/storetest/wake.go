@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
 func wakeTests() []test {
@@ -39,7 +37,7 @@ func wake(t *testing.T, s Store) {
 	w.must(w.PutJob(ctx, later)) // nor does a job that is due no more
 	w.must(w.RunJob(ctx, w.col, w.read(j), request(w.read(j), "1", at(0))))
 	next("a run request", w.shard)
-	two := rewrite(w.col, func(*job.Collection) {})
+	two := rewrite(w.col, sameCollection)
 	w.must(w.PutCollection(ctx, two, w.col, false))
 	next("a changed collection", w.shard)
 	w.must(w.Release(ctx, w.shard, "planner"))

@@ -92,9 +92,9 @@ func TestMessageWithoutAnAnswer(t *testing.T) {
 			if strings.HasPrefix(test.want, "Timeout") {
 				cfg.Timeout = 100 * time.Millisecond
 			}
-			uri := strings.Replace(test.uri, "://", "://"+secret+":"+secret+"@", 1)
 			r := do(t, newAction(t, cfg), newDispatch(job.Request{
-				Method: "POST", URI: uri + "/" + secret + "?" + secret, Body: secret, Headers: map[string]string{"Authorization": secret},
+				Method: "POST", URI: test.uri + "/" + secret + "?" + secret, Body: secret, Headers: map[string]string{"X-Api-Key": secret},
+				Authentication: &job.Authentication{Type: job.Basic, Username: secret, Password: secret},
 			}))
 			want := "Http Action - Request to host '" + test.host + "' failed: " + test.want
 			if r.Outcome != job.Failed || r.Message != want {

@@ -24,13 +24,14 @@ const (
 //	Http Action - Response from host 'H': 'OK' Response Headers: A: b\r\nC: d\r\n Body: …
 //
 // Headers are sorted by name, several values of one are joined with ", ", and
-// one that does not fit any more is left out.
-func answered(host string, resp *outbound.Response) string {
+// one that does not fit any more is left out. conceal takes out what a target
+// must not have echoed.
+func answered(host string, resp *outbound.Response, conceal func(string) string) string {
 	var b strings.Builder
 	b.WriteString("Http Action - Response from host '" + host + "': '" + statusName(resp.Status) + "' Response Headers: ")
 	room := maxHeaders
 	for _, name := range slices.Sorted(maps.Keys(resp.Header)) {
-		line := action.Text(name+": "+strings.Join(resp.Header[name], ", ")+"\r\n", outbound.MaxHeader)
+		line := action.Text(conceal(name+": "+strings.Join(resp.Header[name], ", ")+"\r\n"), outbound.MaxHeader)
 		if len(line) > room {
 			continue
 		}
@@ -38,7 +39,7 @@ func answered(host string, resp *outbound.Response) string {
 		b.WriteString(line)
 	}
 	b.WriteString(" Body: ")
-	b.WriteString(action.Text(string(resp.Body), maxBody))
+	b.WriteString(action.Text(conceal(string(resp.Body)), maxBody))
 	return b.String()
 }
 

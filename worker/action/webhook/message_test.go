@@ -19,8 +19,9 @@ func answer(t *testing.T, text string) string {
 	t.Helper()
 	w := newWire(t, func(int) string { return text })
 	return do(t, newAction(t, outbound.Config{}), newDispatch(job.Request{
-		Method: "GET", URI: strings.Replace(w.URL, "//", "//u:"+secret+"@", 1) + "/" + secret + "?" + secret,
-		Headers: map[string]string{"X-Api-Key": secret, "Cookie": secret},
+		Method: "GET", URI: w.URL + "/" + secret + "?" + secret,
+		Headers:        map[string]string{"X-Api-Key": secret, "Cookie": secret},
+		Authentication: &job.Authentication{Type: job.Basic, Username: secret, Password: secret},
 	})).Message
 }
 

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,11 +18,9 @@ func (a *Action) request(ctx context.Context, d *job.Dispatch) (req *http.Reques
 		return nil, "The job has no request."
 	}
 	u, err := url.Parse(r.URI)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, "The job's uri is not valid."
 	}
-	user := u.User
-	u.User = nil // so that it is a header like any other when it comes to redirects
 	u.RawQuery = escape(u.RawQuery)
 	req, err = http.NewRequestWithContext(ctx, r.Method, u.String(), strings.NewReader(r.Body))
 	if err != nil {
@@ -33,26 +30,14 @@ func (a *Action) request(ctx context.Context, d *job.Dispatch) (req *http.Reques
 	if !ok {
 		return nil, "One of the job's headers is not valid."
 	}
-	if !own["authorization"] {
-		switch auth := r.Authentication; {
-		case auth == nil && user != nil:
-			password, _ := user.Password()
-			setBasic(req, user.Username(), password)
-		case auth == nil:
-		case auth.Type == job.Basic:
-			setBasic(req, auth.Username, string(auth.Password))
-		default: // never call without the authentication that was asked for
+	if auth := r.Authentication; auth != nil && !own["authorization"] {
+		if auth.Type != job.Basic { // never call without the authentication that was asked for
 			return nil, "This version of Carillon cannot authenticate with " + string(auth.Type) + " yet."
 		}
+		req.Header["Authorization"] = []string{"Basic " + credentials(auth)}
 	}
 	a.setFacts(req, own, d)
 	return req, ""
-}
-
-// setBasic authenticates in UTF-8 (RFC 7617; our decision, the record shows
-// only ASCII).
-func setBasic(req *http.Request, username, password string) {
-	req.Header["Authorization"] = []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+password))}
 }
 
 // escape percent-encodes what cannot stand in a request line. The rest of a

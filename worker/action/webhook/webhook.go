@@ -39,7 +39,7 @@ func (a *Action) Do(ctx context.Context, d *job.Dispatch) action.Report {
 	if err != nil {
 		return action.Failure(&d.Action, reason(ctx, err))
 	}
-	report := action.Report{Outcome: job.Failed, Message: answered(action.Target(&d.Action), resp)}
+	report := action.Report{Outcome: job.Failed, Message: answered(action.Target(&d.Action), resp, concealer(d.Action.Request.Authentication))}
 	switch {
 	case resp.Status >= 200 && resp.Status <= 299:
 		report.Outcome = job.Succeeded

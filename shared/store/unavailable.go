@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// unavailable is a hook of the client that marks errors of a Redis that cannot
+// be reached, or cannot answer now, as [job.ErrUnavailable].
+type unavailable struct{}
+
+var _ redis.Hook = unavailable{}
+
+func (unavailable) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (unavailable) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := mark(next(ctx, cmd))
+		if errors.Is(err, job.ErrUnavailable) {
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+func (unavailable) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return mark(next(ctx, cmds)) }
+}
+
+// passing are the beginnings of what Redis answers while it cannot serve: it
+// loads, fails over, or has no memory left.
+var passing = []string{"LOADING ", "CLUSTERDOWN ", "MASTERDOWN ", "READONLY ", "TRYAGAIN ", "OOM "}
+
+func mark(err error) error {
+	if err == nil || errors.Is(err, job.ErrUnavailable) {
+		return err
+	}
+	var network net.Error
+	broken := errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+	for _, prefix := range passing {
+		broken = broken || strings.HasPrefix(err.Error(), prefix)
+	}
+	if !broken {
+		return err
+	}
+	return fmt.Errorf("%w: %w", job.ErrUnavailable, err)
+}
