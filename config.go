@@ -143,8 +143,7 @@ func newRedis(address string) (redis.UniversalClient, error) {
 
 // unquoted drops the URL, with its password, from a parser's error.
 func unquoted(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

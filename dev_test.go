@@ -320,14 +320,20 @@ func TestPreview(t *testing.T) {
 		code          int
 		out, stderr   string
 	}{
-		{"just startTime and recurrence", `{"startTime":"2026-03-31T08:00:00Z","recurrence":{"frequency":"month"}}`, now, 0,
-			"2026-03-31T08:00:00Z\n2026-04-30T08:00:00Z\n2026-05-31T08:00:00Z\n", ""},
-		{"fewer than asked for", `{"startTime":"2026-03-31T08:00:00Z","recurrence":{"frequency":"day","count":2}}`, now, 0,
-			"2026-03-31T08:00:00Z\n2026-04-01T08:00:00Z\n", ""},
+		{
+			"just startTime and recurrence", `{"startTime":"2026-03-31T08:00:00Z","recurrence":{"frequency":"month"}}`, now, 0,
+			"2026-03-31T08:00:00Z\n2026-04-30T08:00:00Z\n2026-05-31T08:00:00Z\n", "",
+		},
+		{
+			"fewer than asked for", `{"startTime":"2026-03-31T08:00:00Z","recurrence":{"frequency":"day","count":2}}`, now, 0,
+			"2026-03-31T08:00:00Z\n2026-04-01T08:00:00Z\n", "",
+		},
 		{"once", `{"properties":{"startTime":"2026-04-01T00:00:00.5Z"}}`, now, 0, "2026-04-01T00:00:00.5Z\n", ""},
 		{"once, now", `{}`, now, 0, now + "\n", ""},
-		{"Microsoft's example", string(example), "2012-08-04T00:00:00Z", 0,
-			"2012-08-06T10:00:00Z\n2012-08-06T22:00:00Z\n2012-08-08T10:00:00Z\n", ""},
+		{
+			"Microsoft's example", string(example), "2012-08-04T00:00:00Z", 0,
+			"2012-08-06T10:00:00Z\n2012-08-06T22:00:00Z\n2012-08-08T10:00:00Z\n", "",
+		},
 		{"the past", string(example), now, 1, "", "recurrence.endTime"},
 		{"never", `{"recurrence":{"frequency":"month","schedule":{"monthDays":[31],"months":[2]}}}`, now, 1, "", "recurrence.schedule"},
 		{"invalid", `{"recurrence":{"frequency":"fortnight"}}`, now, 1, "", "recurrence.frequency"},
@@ -349,5 +355,30 @@ func TestDevInProcess(t *testing.T) {
 	code, out, stderr := command(ctx, "", "dev", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
 	if code != 0 || stderr != "" || !strings.Contains(out, "is up.") {
 		t.Errorf("exit %d, %q, %q", code, out, stderr)
+	}
+}
+
+// TestCrossOrigin: what a page of another site has a browser send is refused.
+func TestCrossOrigin(t *testing.T) {
+	d := startDev(t, t.TempDir())
+	for _, tt := range []struct {
+		site string
+		want int
+	}{{"cross-site", http.StatusForbidden}, {"same-origin", http.StatusCreated}, {"", http.StatusCreated}} {
+		req, err := http.NewRequest(http.MethodPut, d.api+collections+"c?api-version=2016-03-01", strings.NewReader(fastCollection))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.site != "" {
+			req.Header.Set("Sec-Fetch-Site", tt.site)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != tt.want {
+			t.Errorf("%q: %s, want %d", tt.site, resp.Status, tt.want)
+		}
 	}
 }

@@ -87,8 +87,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	if err := cmd.Run(parser); err != nil {
 		fmt.Fprintf(stderr, "carillon %s: %v\n", cmd.Selected().Name, err)
-		var usage *usageError
-		if errors.As(err, &usage) {
+		if _, ok := errors.AsType[*usageError](err); ok {
 			return 2
 		}
 		return 1

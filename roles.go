@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -177,8 +179,8 @@ func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, 
 
 // close lets go of everything, last first.
 func (b *backend) close() {
-	for i := len(b.stops) - 1; i >= 0; i-- {
-		b.stops[i]()
+	for _, stop := range slices.Backward(b.stops) {
+		stop()
 	}
 }
 
@@ -211,12 +213,26 @@ func newAPI(b *backend, ln net.Listener, f *apiFlags, log *slog.Logger) (*apiser
 	api, err := arm.New(arm.Config{
 		Store: b.store, Journal: b.queue, History: b.queue, Shards: b.store.Shards(),
 		Ceilings: job.Ceilings{MaxJobs: f.MaxJobs, Fastest: f.Fastest, MinRetry: f.MinRetryInterval},
+		Admit:    sameOrigin,
 		Log:      log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return apiserver.New(apiserver.Config{Listener: ln, API: api, Ready: b.checks(), Log: log})
+	return apiserver.New(apiserver.Config{
+		Listener: ln, API: api, Log: log,
+		Ready: append(b.checks(), apiserver.Check{Name: "shards", Ready: b.store.Ready}),
+	})
+}
+
+// sameOrigin refuses what a page of another site has a browser on this machine
+// send: as long as there is no authentication, being on this machine is all
+// that a request needs.
+func sameOrigin(r *http.Request) error {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		return &arm.Error{Status: http.StatusForbidden, Code: arm.CodeAuthorizationFailed, Message: "Requests from pages of other sites are refused.", Cause: err}
+	}
+	return nil
 }
 
 func newPlanner(b *backend, f *plannerFlags, log *slog.Logger) (*planner.Planner, error) {

@@ -32,10 +32,7 @@ func newCache() *cache {
 	return &cache{jobs: make(map[string]*planned), collections: make(map[string]*job.Collection)}
 }
 
-func (c *cache) forget(j *job.Job) {
-	delete(c.jobs, j.UID)
-	delete(c.collections, j.Key())
-}
+func (c *cache) forget(j *job.Job) { delete(c.jobs, j.UID) }
 
 // load returns what is planned of the jobs with these uids, and their
 // collections; those that do not exist are left out.

@@ -90,6 +90,11 @@ func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
 		return s
 	}
 	at := p.timetable.First(p.Job, newest(p.Job), c.ActiveFrom)
+	if !at.IsZero() && !at.After(p.Status.LastAt) {
+		// A new series that began while one of the old was planned, by a clock
+		// that is a little behind.
+		at = p.Status.LastAt.Add(time.Millisecond)
+	}
 	if at.After(now) {
 		s.NextAt = at
 		return s

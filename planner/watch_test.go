@@ -31,12 +31,12 @@ func (w *world) watchful() {
 	w.ready()
 }
 
-// purge empties the dispatch stream.
-func (w *world) purge() {
+// purge empties a stream.
+func (w *world) purge(name string) {
 	w.Helper()
 	js, err := jetstream.New(w.nc)
 	w.must(err)
-	s, err := js.Stream(w.Context(), "DISPATCH")
+	s, err := js.Stream(w.Context(), name)
 	w.must(err)
 	w.must(s.Purge(w.Context()))
 }
@@ -49,7 +49,7 @@ func TestPurgedDispatchIsSentAgain(t *testing.T) {
 	w.watchful()
 	j := w.create("once", job.Definition{})
 	w.eventually("the dispatch", func() bool { return len(w.dispatched()) == 1 })
-	w.purge()
+	w.purge("DISPATCH")
 	w.eventually("another dispatch", func() bool { return len(w.dispatched()) == 1 })
 	if d := w.dispatched()[0]; d.Resend == 0 || d.RetryCount != 0 || d.Tag != job.Tag(j.UID, d.At) {
 		t.Errorf("sent again as %s", d.ID())
@@ -130,7 +130,7 @@ func TestVanishedDispatchOfADeletedJob(t *testing.T) {
 	j := w.create("once", job.Definition{})
 	w.eventually("the dispatch", func() bool { return len(w.dispatched()) == 1 })
 	w.delete(j)
-	w.purge()
+	w.purge("DISPATCH")
 	w.eventually("the end of the run", func() bool { return len(w.runs()) == 0 })
 	if diff := cmp.Diff([]string{"Main/0 skipped"}, attempts(w.rows(j))); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)

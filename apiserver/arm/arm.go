@@ -7,6 +7,13 @@
 // for package job. This package must not know of Redis or NATS: it stands on
 // the small interfaces [Store], [Journal] and [History].
 //
+// A request is judged in this order, and the first objection is the answer
+// (our decision): who asks (401, 403, 429), path (400, 404), method (405), query
+// (400), size of the body (413), the body (400), the collection and the job
+// (404; of a PATCH before the body), If-Match and If-None-Match (412), a job that
+// is final (409), the definition (400), quotas (409). Only then is anything
+// written.
+//
 // Where a behaviour has a source it is named: "recorded" (seen in traffic of
 // the live service), "Azure documentation", "a shipped client", or "our
 // decision" where these are silent or contradict each other.
@@ -61,7 +68,7 @@ type Config struct {
 // API is the REST API, an [http.Handler]. It starts nothing and is safe for
 // concurrent use.
 type API struct {
-	Config
+	cfg    Config
 	routes []route
 	locks  locks
 	debts  debts
@@ -102,14 +109,14 @@ func New(cfg Config) (*API, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	a := &API{Config: cfg}
+	a := &API{cfg: cfg}
 	a.routes = a.table()
 	a.locks.init()
 	return a, nil
 }
 
 // now returns the present in whole milliseconds, the grain of all that is kept.
-func (a *API) now() time.Time { return job.Ceil(a.Store.Now()) }
+func (a *API) now() time.Time { return job.Ceil(a.cfg.Store.Now()) }
 
 // A handler answers a request, or says why it cannot.
 type handler func(ctx context.Context, r *request) (*answer, error)

@@ -286,7 +286,7 @@ func TestAJobMustNotGrowTooLargePatchByPatch(t *testing.T) {
 
 func TestWhatWasLetInMayBeDisabled(t *testing.T) {
 	b := newBench(t).with(collectionBody, hourly)
-	b.api.Ceilings.Fastest = 24 * time.Hour // the operator changed his mind
+	b.api.cfg.Ceilings.Fastest = 24 * time.Hour // the operator changed his mind
 	b.want(b.do("PATCH", one, `{"properties":{"state":"disabled"}}`), 200)
 	b.refused(b.do("PATCH", one, `{"properties":{"state":"enabled"}}`), 409, CodeConflict)
 }

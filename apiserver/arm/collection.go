@@ -14,7 +14,7 @@ import (
 
 // collection returns a collection that must exist.
 func (a *API) collection(ctx context.Context, ref job.CollectionRef) (*job.Collection, error) {
-	c, err := a.Store.Collection(ctx, ref)
+	c, err := a.cfg.Store.Collection(ctx, ref)
 	if errors.Is(err, job.ErrNotFound) {
 		return nil, collectionNotFound(ref)
 	}
@@ -74,7 +74,7 @@ func (a *API) writeCollection(ctx context.Context, r *request, status int, want 
 	ref := r.ref.CollectionRef
 	var written *job.Collection
 	err := a.commit(ctx, ref.Key(), func() (job.Entry, error) {
-		was, err := a.Store.Collection(ctx, ref)
+		was, err := a.cfg.Store.Collection(ctx, ref)
 		if errors.Is(err, job.ErrNotFound) {
 			was, err = nil, nil
 		}
@@ -88,7 +88,7 @@ func (a *API) writeCollection(ctx context.Context, r *request, status int, want 
 		if written, err = a.applyCollection(ctx, r, was, &c); err != nil {
 			return job.Entry{}, err
 		}
-		return job.Entry{Shard: ref.Shard(a.Shards), UID: written.UID, Revision: written.Revision, Collection: written}, nil
+		return job.Entry{Shard: ref.Shard(a.cfg.Shards), UID: written.UID, Revision: written.Revision, Collection: written}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (a *API) applyCollection(ctx context.Context, r *request, was, c *job.Colle
 		}
 	}
 	c.Revision++
-	if err := c.Validate(a.Ceilings); err != nil {
+	if err := c.Validate(a.cfg.Ceilings); err != nil {
 		return nil, err
 	}
 	tighter := was != nil && a.tighter(was, c)
@@ -127,7 +127,7 @@ func (a *API) applyCollection(ctx context.Context, r *request, was, c *job.Colle
 			return nil, err
 		}
 	}
-	return c, a.Store.PutCollection(ctx, c, was, tighter)
+	return c, a.cfg.Store.PutCollection(ctx, c, was, tighter)
 }
 
 // identify gives c what a request cannot change: names keep the case that they
@@ -150,7 +150,7 @@ func (a *API) deleteCollection(ctx context.Context, r *request) (*answer, error)
 		return a.tombstone(&tried, r, c.UID, c.Revision, func() (job.Entry, error) {
 			gone := new(*c)
 			gone.Revision++
-			return job.Entry{Shard: ref.Shard(a.Shards), UID: c.UID, Revision: gone.Revision, Collection: gone, Deleted: true}, a.Store.DeleteCollection(ctx, c)
+			return job.Entry{Shard: ref.Shard(a.cfg.Shards), UID: c.UID, Revision: gone.Revision, Collection: gone, Deleted: true}, a.cfg.Store.DeleteCollection(ctx, c)
 		})
 	})
 	return a.deleted(ctx, ref.Key(), tried, err)
@@ -160,7 +160,7 @@ func (a *API) deleteCollection(ctx context.Context, r *request) (*answer, error)
 // goes on behind a name and not at a number, since collections of all shards are
 // merged for it: $skip is refused (our decision).
 func (a *API) listCollections(ctx context.Context, r *request) (*answer, error) {
-	skip, top, err := r.query.page(a.MaxPage)
+	skip, top, err := r.query.page(a.cfg.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (a *API) listCollections(ctx context.Context, r *request) (*answer, error) 
 		}
 		after = prefix + string(b)
 	}
-	list, err := a.Store.Collections(ctx, r.ref.Subscription, r.ref.ResourceGroup, after, top+1)
+	list, err := a.cfg.Store.Collections(ctx, r.ref.Subscription, r.ref.ResourceGroup, after, top+1)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func retry(ctx context.Context, decide func() (job.Entry, error)) (job.Entry, er
 // are owed. A tombstone that the journal does not take becomes a debt.
 func (a *API) journal(ctx context.Context, key string, entry job.Entry) error {
 	owed := a.debts.some("")
-	if err := a.Journal.Journal(ctx, append(owed, entry)...); err != nil {
+	if err := a.cfg.Journal.Journal(ctx, append(owed, entry)...); err != nil {
 		if entry.Deleted {
 			a.debts.owe(key, entry)
 		}
@@ -78,7 +78,7 @@ func (a *API) settle(ctx context.Context, key string) (bool, error) {
 	if len(owed) == 0 {
 		return false, nil
 	}
-	if err := a.Journal.Journal(ctx, owed...); err != nil {
+	if err := a.cfg.Journal.Journal(ctx, owed...); err != nil {
 		return false, unjournaled(fmt.Errorf("journal: %w", err))
 	}
 	a.debts.paid(owed)

@@ -17,7 +17,7 @@ import (
 // through two API servers on one store.
 func TestConcurrentPUTsOfOneJob(t *testing.T) {
 	b := newBench(t).with(collectionBody, "")
-	other, err := New(b.api.Config)
+	other, err := New(b.api.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +231,6 @@ func TestSecretsAreSealedBeforeAnybodyKeepsThem(t *testing.T) {
 			t.Errorf("%s: kept %q, journaled %q, revision %d", c.body, string(kept), string(journaled), j.Revision)
 		}
 	}
-	b.api.Sealer = reverse{errors.New("no key")}
+	b.api.cfg.Sealer = reverse{errors.New("no key")}
 	b.refused(b.do("PUT", one, secret), 500, CodeInternal)
 }

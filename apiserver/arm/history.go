@@ -17,7 +17,7 @@ import (
 // A page goes on behind a record and not at a number ($skiptoken), so that what
 // is recorded meanwhile shifts nothing.
 func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
-	skip, top, err := r.query.page(a.MaxPage)
+	skip, top, err := r.query.page(a.cfg.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := a.History.History(ctx, c.Shard(a.Shards), j.UID)
+	records, err := a.cfg.History.History(ctx, c.Shard(a.cfg.Shards), j.UID)
 	if err != nil {
 		return nil, err
 	}

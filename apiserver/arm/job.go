@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"github.com/carillon-scheduler/carillon/apiserver/wire"
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
@@ -15,7 +13,7 @@ import (
 // lookUp returns a job and its collection. The job is nil if there is none; a
 // collection that is missing is an error.
 func (a *API) lookUp(ctx context.Context, ref job.Ref) (*job.Collection, *job.Job, error) {
-	c, j, err := a.Store.Job(ctx, ref)
+	c, j, err := a.cfg.Store.Job(ctx, ref)
 	if errors.Is(err, job.ErrNotFound) {
 		if c == nil {
 			return nil, nil, collectionNotFound(ref.CollectionRef)
@@ -119,7 +117,7 @@ func (a *API) writeJob(ctx context.Context, r *request, replace bool, want func(
 		if written, err = a.applyJob(ctx, r, c, was, d, replace); err != nil {
 			return job.Entry{}, err
 		}
-		return job.Entry{Shard: c.Shard(a.Shards), UID: written.UID, Revision: written.Revision, Job: written}, nil
+		return job.Entry{Shard: c.Shard(a.cfg.Shards), UID: written.UID, Revision: written.Revision, Job: written}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +142,7 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 	if err != nil {
 		return nil, err
 	}
-	now, limits, kind := a.now(), c.Limits(a.Ceilings), changesSeries
+	now, limits, kind := a.now(), c.Limits(a.cfg.Ceilings), changesSeries
 	if was != nil {
 		kind = changeOf(&was.Definition, &sealed, replace)
 	}
@@ -156,7 +154,7 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 	case changesNothing:
 		return was, nil
 	case changesSeries, changesContent:
-		if err := d.Validate(judgedAt, a.Ceilings); err != nil {
+		if err := d.Validate(judgedAt, a.cfg.Ceilings); err != nil {
 			return nil, err
 		}
 	case changesState:
@@ -176,19 +174,19 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 		return nil, err
 	}
 	w.MaxJobs = limits.Jobs
-	return w.Job, a.Store.PutJob(ctx, w)
+	return w.Job, a.cfg.Store.PutJob(ctx, w)
 }
 
 // seal returns d with its secrets sealed.
 func (a *API) seal(d job.Definition, was *job.Job) (job.Definition, error) {
-	if a.Sealer == nil {
+	if a.cfg.Sealer == nil {
 		return d, nil
 	}
 	d.Action = *d.Action.Clone()
 	if was == nil {
-		return d, a.Sealer.Seal(&d.Action, nil)
+		return d, a.cfg.Sealer.Seal(&d.Action, nil)
 	}
-	return d, a.Sealer.Seal(&d.Action, &was.Action)
+	return d, a.cfg.Sealer.Seal(&d.Action, &was.Action)
 }
 
 func (a *API) deleteJob(ctx context.Context, r *request) (*answer, error) {
@@ -202,56 +200,14 @@ func (a *API) deleteJob(ctx context.Context, r *request) (*answer, error) {
 		return a.tombstone(&tried, r, j.UID, j.Revision, func() (job.Entry, error) {
 			gone := new(*j)
 			gone.Revision++
-			return job.Entry{Shard: c.Shard(a.Shards), UID: j.UID, Revision: gone.Revision, Job: gone, Deleted: true}, a.Store.DeleteJob(ctx, c, j)
+			return job.Entry{Shard: c.Shard(a.cfg.Shards), UID: j.UID, Revision: gone.Revision, Job: gone, Deleted: true}, a.cfg.Store.DeleteJob(ctx, c, j)
 		})
 	})
 	return a.deleted(ctx, key, tried, err)
 }
 
-// runJob asks for one occurrence beside the schedule, which is untouched: before
-// startTime too, and of a disabled job. Of a final job it is a conflict, and in
-// a collection that is disabled or suspended, in which nothing runs (our
-// decision). A client that repeats a request under the same
-// x-ms-client-request-id, as SDKs do, asks for one run and not for two.
-func (a *API) runJob(ctx context.Context, r *request) (*answer, error) {
-	err := a.commit(ctx, jobKey(r.ref), func() (job.Entry, error) {
-		c, j, err := a.existing(ctx, r.ref)
-		if err != nil {
-			return job.Entry{}, err
-		}
-		if err := r.precondition(j.UID, j.Revision); err != nil {
-			return job.Entry{}, err
-		}
-		if j.Status.State.Final() {
-			return job.Entry{}, final(j)
-		}
-		if c.State != job.CollectionEnabled {
-			return job.Entry{}, job.Conflict("Job collection '%s' is %s, so its jobs do not run. Enable it first.", c.Collection, c.State)
-		}
-		now := a.now()
-		p := &job.Pending{DueAt: now, Run: job.Run{
-			Tag: job.RunTag(j.UID, r.runID()), UID: j.UID, Revision: j.Revision, At: now,
-			Repeat: j.Status.Planned + 1, Manual: true, Phase: job.MainAction,
-		}}
-		return job.Entry{Shard: c.Shard(a.Shards), UID: j.UID, Revision: j.Revision, Run: p}, a.Store.RunJob(ctx, c, j, p)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return done(), nil
-}
-
-// runID identifies a run request: by the client's id if that is a GUID, which
-// Azure's conventions want to be new with each request, else by ours.
-func (r *request) runID() string {
-	if id, err := uuid.Parse(r.http.Header.Get("X-Ms-Client-Request-Id")); err == nil && id != uuid.Nil {
-		return id.String()
-	}
-	return r.id
-}
-
 func (a *API) listJobs(ctx context.Context, r *request) (*answer, error) {
-	skip, top, err := r.query.page(a.MaxPage)
+	skip, top, err := r.query.page(a.cfg.MaxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +219,7 @@ func (a *API) listJobs(ctx context.Context, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, more, err := a.Store.Jobs(ctx, c, job.Query{State: state, Skip: skip, Top: top})
+	jobs, more, err := a.cfg.Store.Jobs(ctx, c, job.Query{State: state, Skip: skip, Top: top})
 	if err != nil {
 		return nil, err
 	}

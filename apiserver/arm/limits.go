@@ -12,7 +12,7 @@ const fitsPage = 200
 // tighter reports whether a change of a collection could shut out jobs that are
 // in it.
 func (a *API) tighter(was, c *job.Collection) bool {
-	from, to := was.Limits(a.Ceilings), c.Limits(a.Ceilings)
+	from, to := was.Limits(a.cfg.Ceilings), c.Limits(a.cfg.Ceilings)
 	return to.Jobs < from.Jobs || to.Fastest > from.Fastest || c.SKU == job.Free && was.SKU != job.Free
 }
 
@@ -20,12 +20,12 @@ func (a *API) tighter(was, c *job.Collection) bool {
 // to become, and names the first that is not. Jobs that never run again only
 // count.
 func (a *API) fits(ctx context.Context, was, c *job.Collection) error {
-	limits := c.Limits(a.Ceilings)
+	limits := c.Limits(a.cfg.Ceilings)
 	checked := 0
 	for more := true; more; {
 		var jobs []*job.Job
 		var err error
-		jobs, more, err = a.Store.Jobs(ctx, was, job.Query{Skip: checked, Top: fitsPage})
+		jobs, more, err = a.cfg.Store.Jobs(ctx, was, job.Query{Skip: checked, Top: fitsPage})
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 // with one parameter set and $skip dropped. All others stay, api-version among
 // them, as SDKs follow it as it is (a shipped client).
 func (a *API) nextLink(r *http.Request, param, value string) string {
-	base := a.BaseURL
+	base := a.cfg.BaseURL
 	if base == "" {
 		base = "http://" + r.Host
 		if r.TLS != nil {

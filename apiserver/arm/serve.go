@@ -54,12 +54,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		e := problem(err, r.id)
 		if level, ok := e.level(); ok && ctx.Err() == nil { // else the client has gone
-			a.Log.Log(ctx, level, "request failed", "request_id", r.id, "method", hr.Method, "route", r.route, "status", e.Status, "err", err)
+			a.cfg.Log.Log(ctx, level, "request failed", "request_id", r.id, "method", hr.Method, "route", r.route, "status", e.Status, "err", err)
 		}
 		ans = e.answer()
 	}
 	a.send(w, hr, ans)
-	a.Log.DebugContext(ctx, "request", "request_id", r.id, "method", hr.Method, "route", r.route,
+	a.cfg.Log.DebugContext(ctx, "request", "request_id", r.id, "method", hr.Method, "route", r.route,
 		"api_version", r.query[paramAPIVersion], "status", ans.status, "took", time.Since(started))
 }
 
@@ -95,8 +95,8 @@ func (a *API) handle(w http.ResponseWriter, r *request) (ans *answer, err error)
 			ans, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if a.Admit != nil {
-		if err := a.Admit(r.http); err != nil {
+	if a.cfg.Admit != nil {
+		if err := a.cfg.Admit(r.http); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +130,7 @@ func (a *API) handle(w http.ResponseWriter, r *request) (ans *answer, err error)
 		// waits for the answer any more.
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, a.cfg.Timeout, errTimeout)
 	defer cancel()
 	ans, err = do(ctx, r)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {

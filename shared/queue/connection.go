@@ -13,11 +13,11 @@ import (
 const patience = 10 * time.Second
 
 // attempts are how long each time, patience in all.
-var attempts = [...]time.Duration{2 * time.Second, 3 * time.Second, 5 * time.Second} //nolint:gochecknoglobals // a constant
+var attempts = [...]time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, 4 * time.Second} //nolint:gochecknoglobals // a constant
 
 var (
 	errOffline = errors.New("connection to nats was lost")
-	errSlow    = fmt.Errorf("nats did not answer within %v", patience)
+	errSlow    = errors.New("nats does not answer")
 )
 
 // connected returns an error if there is no connection. What is published then

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
@@ -52,7 +53,7 @@ type crew struct {
 
 // shift takes attempts until something goes wrong or ctx is done.
 func (c *crew) shift(ctx context.Context, works func()) error {
-	if err := c.q.setup(ctx); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	c.open(true)
@@ -74,6 +75,18 @@ func (c *crew) shift(ctx context.Context, works func()) error {
 		case <-c.freed:
 		}
 	}
+}
+
+// prepare sees to it that there is something to take from.
+func (c *crew) prepare(ctx context.Context) error {
+	err := c.q.ask(ctx, func(ctx context.Context) error {
+		_, err := c.q.js.Consumer(ctx, dispatches, workers)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return c.q.setup(ctx)
+	}
+	return err
 }
 
 func (c *crew) open(yes bool) {

@@ -51,8 +51,10 @@ type Queue struct {
 	js  jetstream.JetStream
 	log *slog.Logger
 
-	publishing trouble // of all that publish results
-	mending    chan struct{}
+	publishing trouble       // of all that publish results
+	setups     trouble       // of all that mend
+	mending    chan struct{} // held by who mends
+	mended     time.Time     // when somebody last did; of who holds mending
 }
 
 // Open makes the streams, or checks and updates those that exist, over nc,
@@ -77,8 +79,10 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
-	q := &Queue{cfg: cfg, nc: nc, js: js, log: cfg.Log, mending: make(chan struct{}, 1)}
-	q.publishing.log = cfg.Log
+	q := &Queue{
+		cfg: cfg, nc: nc, js: js, log: cfg.Log, mending: make(chan struct{}, 1),
+		publishing: trouble{log: cfg.Log}, setups: trouble{log: cfg.Log},
+	}
 	if err := q.ask(ctx, q.checkServer); err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}

@@ -149,9 +149,10 @@ func (q *Queue) setupConsumer(ctx context.Context) error {
 	return err
 }
 
-// mend makes streams that are gone anew, and returns when one call at a time
-// has. What was in them is lost, but planners go by Redis, and rebuild that
-// from what there is.
+// mend makes anew what is gone, as far as the broker tells within mendWithin: a
+// stream that does not answer may also be about to get another leader. What was
+// in a stream that is gone is lost, but planners go by Redis, and rebuild that
+// from what there is. One call mends for all.
 func (q *Queue) mend(ctx context.Context) {
 	select {
 	case q.mending <- struct{}{}:
@@ -159,7 +160,18 @@ func (q *Queue) mend(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	if err := q.setup(ctx); err != nil {
-		q.log.WarnContext(ctx, "streams are missing and could not be made", "err", err)
+	if time.Since(q.mended) < mendWithin {
+		return
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, errSlow)
+	defer cancel()
+	const what = "make sure that the streams exist"
+	if err := q.setup(ctx); err != nil {
+		q.setups.met(ctx, what, err)
+	} else {
+		q.setups.over(ctx, what)
+	}
+	q.mended = time.Now()
 }
+
+const mendWithin = time.Second

@@ -85,7 +85,7 @@ func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
 	sh := shard(l.Shard)
 	keys := []string{sh.lease(), sh.jobs(j.CollectionUID), sh.job(j.UID), sh.dead()}
 	return s.run(ctx, "restore job", restoreJobScript, keys,
-		l.Epoch, j.Revision, j.UID, job.FoldName(j.Ref.Job), def, string(cmp.Or(j.State, job.Enabled)), j.Series)
+		l.Epoch, j.Revision, j.UID, job.FoldName(j.Job), def, string(cmp.Or(j.State, job.Enabled)), j.Series)
 }
 
 // RestoreProgress raises a job's counters to those of a checkpoint.
