@@ -40,10 +40,10 @@ var layers = map[string][]string{
 var drivers = map[string][]string{
 	"github.com/redis/go-redis":          {"", "shared/store"},
 	"github.com/nats-io/nats.go":         {"", "shared/queue", "shared/embedded"},
-	"github.com/synadia-io/orbit.go":     {"shared/queue"},
 	"github.com/nats-io/nats-server":     {"shared/embedded"},
 	"github.com/alicebob/miniredis":      {"shared/embedded"},
 	"github.com/alecthomas/kong":         {""},
+	"github.com/tailscale/hujson":        {"apiserver/wire"},
 	"software.sslmate.com/src/go-pkcs12": {"apiserver/wire"},
 	"testing":                            {"shared/store/storetest"},
 }

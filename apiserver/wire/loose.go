@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
@@ -33,62 +35,11 @@ func ReadLoose(body []byte) (job.Definition, error) {
 	return root.definition(job.Definition{})
 }
 
-// plain blanks out comments and trailing commas. What else it finds is for the
-// JSON parser to judge.
+// plain takes comments and trailing commas out. What it cannot read it leaves as
+// it is, for the JSON parser to say what is wrong.
 func plain(body []byte) []byte {
-	out := bytes.Clone(body)
-	comma := -1       // where a comma stands that may prove to trail
-	last := byte('{') // the last byte that means something
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		case '/':
-			if end := commentEnd(out[i:]); end > 0 {
-				for j := i; j < i+end; j++ {
-					out[j] = ' '
-				}
-				i += end - 1
-				continue
-			}
-		case '"':
-			for i++; i < len(out) && out[i] != '"'; i++ {
-				if out[i] == '\\' {
-					i++
-				}
-			}
-		case ',':
-			if last != '{' && last != '[' {
-				comma = i
-			}
-			last = c
-			continue
-		case '}', ']':
-			if comma >= 0 {
-				out[comma] = ' '
-			}
-		}
-		comma = -1
-		if i < len(out) {
-			last = out[i]
-		}
+	if out, err := hujson.Standardize(append(bytes.Clone(body), '\n')); err == nil { // a comment ends with its line
+		return out
 	}
-	return out
-}
-
-// commentEnd returns the length of the comment that text begins with, 0 if it
-// begins with none. The end of a line is not part of it.
-func commentEnd(text []byte) int {
-	switch {
-	case bytes.HasPrefix(text, []byte("//")):
-		if end := bytes.IndexByte(text, '\n'); end >= 0 {
-			return end
-		}
-		return len(text)
-	case bytes.HasPrefix(text, []byte("/*")):
-		if end := bytes.Index(text[2:], []byte("*/")); end >= 0 {
-			return end + 4
-		}
-	}
-	return 0
+	return body
 }

@@ -234,7 +234,7 @@ func TestEntriesDespiteALaggingCopy(t *testing.T) {
 		c := s.CachedInfo().Config
 		first := s.CachedInfo().State.FirstSeq
 		c.AllowDirect = false // so that this test is the only copy that answers
-		if _, err := js.UpdateStream(t.Context(), c); err != nil {
+		if s, err = js.UpdateStream(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		sub, err := nc.Subscribe("$JS.API.DIRECT.GET.DEFINITIONS", func(m *nats.Msg) {

@@ -21,8 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A backend is a kind of Redis to run tests on.
 type backend struct {
-	name  string
-	start func(testing.TB) redis.UniversalClient // running until the test ends
+	name string
+	// start runs one until the test ends and returns how to connect to it.
+	start func(testing.TB) *redis.UniversalOptions
 }
 
 // backends returns the stand-in and, where there is a redis-server, the real
@@ -41,15 +42,15 @@ func backends(t testing.TB) []backend {
 	return list
 }
 
-func standIn(t testing.TB) redis.UniversalClient {
-	return client(t, &redis.UniversalOptions{Addrs: []string{miniredis.RunT(t).Addr()}})
+func standIn(t testing.TB) *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: []string{miniredis.RunT(t).Addr()}}
 }
 
-func single(t testing.TB) redis.UniversalClient {
-	return client(t, &redis.UniversalOptions{Addrs: []string{redisServer(t)}})
+func single(t testing.TB) *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: []string{redisServer(t)}}
 }
 
-func cluster(t testing.TB) redis.UniversalClient {
+func cluster(t testing.TB) *redis.UniversalOptions {
 	t.Helper()
 	addr := redisServer(t, "--cluster-enabled", "yes")
 	node := redis.NewClient(&redis.Options{Addr: addr})
@@ -61,7 +62,7 @@ func cluster(t testing.TB) redis.UniversalClient {
 		info, err := node.ClusterInfo(t.Context()).Result()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	})
-	return client(t, &redis.UniversalOptions{Addrs: []string{addr}, IsClusterMode: true})
+	return &redis.UniversalOptions{Addrs: []string{addr}, IsClusterMode: true}
 }
 
 // redisServer starts a redis-server and returns its address.
@@ -92,10 +93,21 @@ func redisServer(t testing.TB, args ...string) string {
 	return addr
 }
 
-func client(t testing.TB, o *redis.UniversalOptions) redis.UniversalClient {
-	c := redis.NewUniversalClient(o)
-	t.Cleanup(func() { c.Close() })
-	return c
+// connect returns a client to a Redis that it empties.
+func connect(t testing.TB, o *redis.UniversalOptions) redis.UniversalClient {
+	t.Helper()
+	rdb := redis.NewUniversalClient(o)
+	t.Cleanup(func() { rdb.Close() })
+	var err error
+	if c, ok := rdb.(*redis.ClusterClient); ok {
+		err = c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return node.FlushAll(ctx).Err() })
+	} else {
+		err = rdb.FlushAll(t.Context()).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rdb
 }
 
 func await(t testing.TB, what string, holds func() bool) {
@@ -115,26 +127,12 @@ func await(t testing.TB, what string, holds func() bool) {
 // shards is how many the stores of these tests have.
 const shards = 4
 
-// open empties a Redis and returns a store on it.
+// open returns a store on an empty Redis.
 func open(t testing.TB, rdb redis.UniversalClient) *store.Store {
 	t.Helper()
-	flush(t, rdb)
 	s := store.New(rdb, shards)
 	if err := s.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func flush(t testing.TB, rdb redis.UniversalClient) {
-	t.Helper()
-	var err error
-	if c, ok := rdb.(*redis.ClusterClient); ok {
-		err = c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error { return node.FlushAll(ctx).Err() })
-	} else {
-		err = rdb.FlushAll(t.Context()).Err()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -20,39 +20,35 @@ func (s *Store) Expired(ctx context.Context, n int, before time.Time, limit int)
 	return s.existing(ctx, sh, uids)
 }
 
-// Orphans returns up to limit jobs of collections that were deleted. When a
-// deleted collection has none left it is forgotten.
+// Orphans returns up to limit jobs of collections that were deleted. Deleted
+// collections that have none left are forgotten.
 func (s *Store) Orphans(ctx context.Context, n, limit int) ([]*job.Job, error) {
 	sh := shard(n)
-	for {
-		uid, err := s.rdb.SRandMember(ctx, sh.gone()).Result()
-		if missing(err) {
-			return nil, nil
+	gone, err := s.rdb.SRandMemberN(ctx, sh.gone(), int64(limit)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list deleted collections: %w", err)
+	}
+	var list []*job.Job
+	for _, collection := range gone {
+		if len(list) == limit {
+			break
 		}
-		if err != nil {
-			return nil, fmt.Errorf("list deleted collections: %w", err)
-		}
-		members, err := s.rdb.ZRange(ctx, sh.jobs(uid), 0, int64(limit)-1).Result()
+		members, err := s.rdb.ZRange(ctx, sh.jobs(collection), 0, int64(limit-len(list))-1).Result()
 		if err != nil {
 			return nil, fmt.Errorf("list orphaned jobs: %w", err)
 		}
-		uids := make([]string, len(members))
-		for i, m := range members {
-			_, uids[i] = splitMember(m)
+		if len(members) == 0 { // and there will never be more
+			if err := s.rdb.SRem(ctx, sh.gone(), collection).Err(); err != nil {
+				return nil, fmt.Errorf("forget deleted collection: %w", err)
+			}
 		}
-		jobs, err := s.existing(ctx, sh, uids)
-		if err != nil || len(jobs) > 0 {
-			return jobs, err
-		}
-		_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			p.Del(ctx, sh.jobs(uid))
-			p.SRem(ctx, sh.gone(), uid)
-			return nil
-		})
+		jobs, err := s.existing(ctx, sh, uidsOf(members))
 		if err != nil {
-			return nil, fmt.Errorf("forget deleted collection: %w", err)
+			return nil, err
 		}
+		list = append(list, jobs...)
 	}
+	return list, nil
 }
 
 func (s *Store) existing(ctx context.Context, sh shard, uids []string) ([]*job.Job, error) {

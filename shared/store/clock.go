@@ -1,20 +1,26 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
 // clock follows Redis's clock by its offset to the local one. Of the last few
-// measurements the one with the shortest round trip counts.
+// measurements the one with the shortest round trip counts, unless a clock was
+// set since.
 type clock struct {
 	mu      sync.RWMutex
 	offset  time.Duration // to add to the local clock
 	samples [8]sample
-	n       int
+	n       int // measurements since one of the clocks was set
 }
+
+// drift is how far two clocks may go apart between a few measurements.
+const drift = 10 * time.Millisecond
 
 type sample struct{ trip, offset time.Duration }
 
@@ -23,15 +29,20 @@ func (c *clock) measured(sent, got, t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	trip := got.Sub(sent)
-	c.samples[c.n%len(c.samples)] = sample{trip, t.Sub(sent.Add(trip / 2))}
-	c.n++
-	best := c.samples[0]
-	for _, s := range c.samples[:min(c.n, len(c.samples))] {
-		if s.trip < best.trip {
-			best = s
-		}
+	now := sample{trip, t.Sub(sent.Add(trip / 2))}
+	// The offset is within half a round trip of what is measured. Two that leave
+	// no offset possible are of different clocks.
+	if c.n > 0 && (now.offset-c.best().offset).Abs() > (now.trip+c.best().trip)/2+drift {
+		c.n = 0
 	}
-	c.offset = best.offset
+	c.samples[c.n%len(c.samples)] = now
+	c.n++
+	c.offset = c.best().offset
+}
+
+// best returns the measurement with the shortest round trip.
+func (c *clock) best() sample {
+	return slices.MinFunc(c.samples[:min(c.n, len(c.samples))], func(a, b sample) int { return cmp.Compare(a.trip, b.trip) })
 }
 
 // Offset returns how far Redis's clock is ahead of the local one, as last

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -73,7 +72,8 @@ func collectionOf(fields []any) (*job.Collection, error) {
 
 // Collections returns up to limit collections of a subscription, or of one of
 // its resource groups, whose key is greater than after, in order of their keys.
-// Their number of jobs is not set.
+// Their number of jobs is not set. If there are fewer than limit, there are no
+// more.
 func (s *Store) Collections(ctx context.Context, subscription, group, after string, limit int) ([]*job.Collection, error) {
 	prefix := strings.ToLower(subscription) + "\x00"
 	if group != "" {
@@ -84,32 +84,53 @@ func (s *Store) Collections(ctx context.Context, subscription, group, after stri
 		from = "(" + after
 	}
 	to := "(" + prefix[:len(prefix)-1] + "\x01"
+	var list []*job.Collection
+	for {
+		n := limit - len(list)
+		refs, err := s.refs(ctx, from, to, n)
+		if err != nil {
+			return nil, err
+		}
+		some, err := s.collections(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+		if len(refs) < n || len(list) == limit {
+			return list, nil
+		}
+		from = "(" + refs[len(refs)-1].Key() // some were deleted meanwhile
+	}
+}
+
+// refs returns the names of the first n collections of all shards in a range of
+// keys, in their order.
+func (s *Store) refs(ctx context.Context, from, to string, n int) ([]job.CollectionRef, error) {
 	ready := make([]*redis.StringCmd, s.shards)
 	keys := make([]*redis.StringSliceCmd, s.shards)
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for n := range s.shards {
-			ready[n] = p.HGet(ctx, shard(n).state(), "ready")
-			keys[n] = p.ZRangeByLex(ctx, shard(n).collections(), &redis.ZRangeBy{Min: from, Max: to, Count: int64(limit)})
+		for i := range s.shards {
+			ready[i] = p.HGet(ctx, shard(i).state(), "ready")
+			keys[i] = p.ZRangeByLex(ctx, shard(i).collections(), &redis.ZRangeBy{Min: from, Max: to, Count: int64(n)})
 		}
 		return nil
 	})
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("list collections: %w", err)
 	}
-	var refs []job.CollectionRef
-	for n := range s.shards {
-		if ready[n].Val() != "1" {
+	var all []string
+	for i := range s.shards {
+		if ready[i].Val() != "1" {
 			return nil, fmt.Errorf("list collections: %w", job.ErrNotReady)
 		}
-		for _, key := range keys[n].Val() {
-			refs = append(refs, splitKey(key))
-		}
+		all = append(all, keys[i].Val()...)
 	}
-	slices.SortFunc(refs, func(a, b job.CollectionRef) int { return strings.Compare(a.Key(), b.Key()) })
-	if len(refs) > limit {
-		refs = refs[:limit]
+	slices.Sort(all)
+	refs := make([]job.CollectionRef, min(n, len(all)))
+	for i := range refs {
+		refs[i] = splitKey(all[i])
 	}
-	return s.collections(ctx, refs)
+	return refs, nil
 }
 
 // collections reads many, leaving out those that do not exist.
@@ -194,51 +215,4 @@ func (s *Store) DeleteCollection(ctx context.Context, c *job.Collection) error {
 	}
 	s.wake(ctx, sh)
 	return nil
-}
-
-// staleClaim is after how long a claim without its collection is anybody's.
-const staleClaim = 10 * time.Second
-
-// claimFree claims the one Free collection of a subscription for c.
-func (s *Store) claimFree(ctx context.Context, c *job.Collection) error {
-	sub, mine := strings.ToLower(c.Subscription), c.Key()+"\x00"+millis(s.Now())
-	have := ""
-	for range 5 {
-		now, err := freeScript.Run(ctx, s.rdb, []string{freeKey}, sub, have, mine).Text()
-		if err != nil {
-			return fmt.Errorf("claim free collection: %w", err)
-		}
-		i := strings.LastIndexByte(now, 0)
-		if now == mine || i >= 0 && now[:i] == c.Key() {
-			return nil
-		}
-		if i >= 0 && s.Now().Sub(instant(now[i+1:])) < staleClaim {
-			return secondFree(splitKey(now[:i]))
-		}
-		if i >= 0 {
-			holder, err := s.collections(ctx, []job.CollectionRef{splitKey(now[:i])})
-			if err != nil {
-				return err
-			}
-			if len(holder) == 1 && holder[0].SKU == job.Free {
-				return secondFree(holder[0].CollectionRef)
-			}
-		}
-		have = now // its collection is no more, or never came to be: take it over
-	}
-	return fmt.Errorf("claim free collection: %w", job.ErrChanged)
-}
-
-func secondFree(first job.CollectionRef) error {
-	return job.Conflict("A subscription may have one Free job collection, and it has '%s' in resource group '%s'.", first.Collection, first.ResourceGroup)
-}
-
-// dropFree gives c's claim back. If it cannot, the claim is stale and will be
-// taken over.
-func (s *Store) dropFree(ctx context.Context, c *job.Collection) {
-	sub := strings.ToLower(c.Subscription)
-	have, err := s.rdb.HGet(ctx, freeKey, sub).Result()
-	if err == nil && strings.HasPrefix(have, c.Key()+"\x00") {
-		_ = freeScript.Run(ctx, s.rdb, []string{freeKey}, sub, have, "").Err()
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,8 +54,7 @@ func (s *Store) Job(ctx context.Context, ref job.Ref) (*job.Collection, *job.Job
 	if len(found) == 0 {
 		return c, nil, fmt.Errorf("find job: %w", job.ErrNotFound)
 	}
-	_, uid := splitMember(found[0])
-	jobs, err := s.jobs(ctx, sh, []string{uid})
+	jobs, err := s.jobs(ctx, sh, uidsOf(found))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,8 @@ func (s *Store) jobs(ctx context.Context, sh shard, uids []string) ([]*job.Job, 
 const page = 500
 
 // Jobs returns the jobs of a collection that q selects, by name, and whether
-// there are more.
+// there are more. It fails with [job.ErrNotReady] if the shard's state has yet to
+// be rebuilt.
 func (s *Store) Jobs(ctx context.Context, c *job.Collection, q job.Query) (jobs []*job.Job, more bool, err error) {
 	sh, skip := s.shardOf(c.CollectionRef), q.Skip
 	start := int64(0)
@@ -104,15 +105,20 @@ func (s *Store) Jobs(ctx context.Context, c *job.Collection, q job.Query) (jobs 
 		if q.State == "" {
 			n = min(n, int64(q.Top+1-len(jobs)))
 		}
-		members, err := s.rdb.ZRange(ctx, sh.jobs(c.UID), start, start+n-1).Result()
-		if err != nil {
+		var ready *redis.StringCmd
+		var members *redis.StringSliceCmd
+		_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			ready = p.HGet(ctx, sh.state(), "ready")
+			members = p.ZRange(ctx, sh.jobs(c.UID), start, start+n-1)
+			return nil
+		})
+		if err != nil && !missing(err) {
 			return nil, false, fmt.Errorf("list jobs: %w", err)
 		}
-		uids := make([]string, len(members))
-		for i, m := range members {
-			_, uids[i] = splitMember(m)
+		if ready.Val() != "1" {
+			return nil, false, fmt.Errorf("list jobs: %w", job.ErrNotReady)
 		}
-		read, err := s.jobs(ctx, sh, uids)
+		read, err := s.jobs(ctx, sh, uidsOf(members.Val()))
 		if err != nil {
 			return nil, false, err
 		}
@@ -129,11 +135,20 @@ func (s *Store) Jobs(ctx context.Context, c *job.Collection, q job.Query) (jobs 
 			}
 			jobs = append(jobs, j)
 		}
-		if len(members) < int(n) {
+		if len(members.Val()) < int(n) {
 			return jobs, false, nil
 		}
 		start += n
 	}
+}
+
+// uidsOf returns the uids of members of a collection's jobs.
+func uidsOf(members []string) []string {
+	uids := make([]string, len(members))
+	for i, m := range members {
+		_, uids[i], _ = strings.Cut(m, "\x00")
+	}
+	return uids
 }
 
 // PutJob writes a job; see [job.Write] for what must hold. A new revision with

@@ -4,50 +4,32 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
 // Reset takes away all that a shard holds but its lease and progress. A shard
 // that is to be rebuilt may hold what an interrupted rebuild left, which would
 // be counted twice. It fails with [job.ErrChanged] if the shard is ready.
+//
+// What leads to other keys goes after them, so that a reset that is interrupted
+// can be done again.
 func (s *Store) Reset(ctx context.Context, l job.Lease) error {
 	sh := shard(l.Shard)
-	// What leads to others goes last, so that a reset that is interrupted can
-	// be done again.
-	uids := make([]string, 0, page)
-	drop := func(keys ...string) error {
-		return s.run(ctx, "reset shard", resetScript, append([]string{sh.lease(), sh.state()}, keys...), l.Epoch)
-	}
-	if err := s.pages(ctx, sh.runs(), func(tags []string) error { return drop(keys(sh.run, tags)...) }); err != nil {
+	err := s.pages(ctx, sh.runs(), func(tags []string) error { return s.drop(ctx, l, keys(sh.run, tags)) })
+	if err != nil {
 		return err
 	}
-	jobs := func(collection string) error {
-		err := s.pages(ctx, sh.jobs(collection), func(members []string) error {
-			uids = uids[:0]
-			for _, m := range members {
-				_, uid := splitMember(m)
-				uids = append(uids, uid)
-			}
-			return drop(keys(sh.job, uids)...)
-		})
-		if err != nil {
-			return err
-		}
-		return drop(sh.jobs(collection))
-	}
-	err := s.pages(ctx, sh.collections(), func(members []string) error {
-		for _, key := range members {
-			name := sh.collection(splitKey(key))
-			uid, err := s.rdb.HGet(ctx, name, "uid").Result()
+	err = s.pages(ctx, sh.collections(), func(members []string) error {
+		for _, m := range members {
+			key := sh.collection(splitKey(m))
+			uid, err := s.rdb.HGet(ctx, key, "uid").Result()
 			if err != nil && !missing(err) {
 				return fmt.Errorf("reset shard: %w", err)
 			}
-			if err := jobs(uid); err != nil {
+			if err := s.dropJobs(ctx, l, uid); err != nil {
 				return err
 			}
-			if err := drop(name); err != nil {
+			if err := s.drop(ctx, l, []string{key}); err != nil {
 				return err
 			}
 		}
@@ -61,15 +43,32 @@ func (s *Store) Reset(ctx context.Context, l job.Lease) error {
 		return fmt.Errorf("reset shard: %w", err)
 	}
 	for _, uid := range gone {
-		if err := jobs(uid); err != nil {
+		if err := s.dropJobs(ctx, l, uid); err != nil {
 			return err
 		}
 	}
-	return drop(sh.runs(), sh.due(), sh.final(), sh.collections(), sh.gone())
+	return s.drop(ctx, l, []string{sh.runs(), sh.due(), sh.final(), sh.dead(), sh.collections(), sh.gone()})
 }
 
-// pages visits the members of a sorted set in which all have the same score or
-// nobody cares for the order.
+// dropJobs takes the jobs of a collection away.
+func (s *Store) dropJobs(ctx context.Context, l job.Lease, collection string) error {
+	sh := shard(l.Shard)
+	err := s.pages(ctx, sh.jobs(collection), func(members []string) error {
+		return s.drop(ctx, l, keys(sh.job, uidsOf(members)))
+	})
+	if err != nil {
+		return err
+	}
+	return s.drop(ctx, l, []string{sh.jobs(collection)})
+}
+
+// drop deletes keys of a shard that is not ready.
+func (s *Store) drop(ctx context.Context, l job.Lease, keys []string) error {
+	sh := shard(l.Shard)
+	return s.run(ctx, "reset shard", resetScript, append([]string{sh.lease(), sh.state()}, keys...), l.Epoch)
+}
+
+// pages visits the members of a sorted set that nobody changes.
 func (s *Store) pages(ctx context.Context, key string, visit func([]string) error) error {
 	for start := int64(0); ; start += page {
 		members, err := s.rdb.ZRange(ctx, key, start, start+page-1).Result()
@@ -85,12 +84,11 @@ func (s *Store) pages(ctx context.Context, key string, visit func([]string) erro
 	}
 }
 
-func keys(of func(string) string, names []string) []string {
+// keys returns the key of each name.
+func keys(key func(string) string, names []string) []string {
 	list := make([]string, len(names))
 	for i, n := range names {
-		list[i] = of(n)
+		list[i] = key(n)
 	}
 	return list
 }
-
-var _ = redis.Nil

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
@@ -35,38 +33,43 @@ func (s *Store) SetProgress(ctx context.Context, l job.Lease, p job.Progress) er
 }
 
 // RestoreCollection puts a journaled collection in place, unless it is there in
-// that revision or a newer one.
+// that revision or a newer one, was deleted a moment ago, or a younger one has
+// its name.
 func (s *Store) RestoreCollection(ctx context.Context, l job.Lease, c *job.Collection) error {
-	have, err := s.collections(ctx, []job.CollectionRef{c.CollectionRef})
-	if err != nil {
-		return err
-	}
-	var was *job.Collection
-	if len(have) == 1 {
-		was = have[0]
-		if was.UID != c.UID && !was.CreatedAt.Before(c.CreatedAt) || was.UID == c.UID && was.Revision >= c.Revision {
-			return nil
-		}
-	}
 	def, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("restore collection: %w", err)
 	}
 	sh := shard(l.Shard)
-	_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, sh.collection(c.CollectionRef), "uid", c.UID, "rev", c.Revision, "def", def)
-		p.ZAdd(ctx, sh.collections(), redis.Z{Member: c.Key()})
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("restore collection: %w", err)
-	}
-	if c.SKU == job.Free {
+	keys := []string{sh.lease(), sh.collection(c.CollectionRef), sh.collections(), sh.gone()}
+	for range 20 {
+		have, err := s.collections(ctx, []job.CollectionRef{c.CollectionRef})
+		if err != nil {
+			return err
+		}
+		uid, revision := "", int64(0)
+		if len(have) == 1 {
+			was := have[0]
+			if was.UID != c.UID && !was.CreatedAt.Before(c.CreatedAt) || was.UID == c.UID && was.Revision >= c.Revision {
+				return nil
+			}
+			uid, revision = was.UID, was.Revision
+		}
+		err = s.run(ctx, "restore collection", restoreCollectionScript, keys, l.Epoch, uid, revision, c.UID, c.Revision, def, c.Key())
+		switch {
+		case errors.Is(err, job.ErrChanged): // written meanwhile
+			continue
+		case errors.Is(err, job.ErrNotFound): // deleted meanwhile
+			return nil
+		case err != nil || c.SKU != job.Free:
+			return err
+		}
 		if err := s.claimFree(ctx, c); err != nil && !isConflict(err) {
 			return err
 		}
+		return nil
 	}
-	return nil
+	return fmt.Errorf("restore collection: %w", job.ErrChanged)
 }
 
 func isConflict(err error) bool {
@@ -117,39 +120,4 @@ func (s *Store) Adopt(ctx context.Context, l job.Lease, list []job.Adoption) err
 			millis(a.At), seq, a.Resend, a.Planned.Count, millis(a.Planned.NextAt), a.Repeat, a.Planned.Executions, a.Planned.Failures, a.Planned.Faults)
 	}
 	return s.run(ctx, "adopt runs", adoptScript, keys, args...)
-}
-
-// AllJobs visits every job of a shard's collections, in batches.
-func (s *Store) AllJobs(ctx context.Context, n int, visit func(*job.Collection, []*job.Job) error) error {
-	sh := shard(n)
-	after := "-"
-	for {
-		keys, err := s.rdb.ZRangeByLex(ctx, sh.collections(), &redis.ZRangeBy{Min: after, Max: "+", Count: page}).Result()
-		if err != nil {
-			return fmt.Errorf("list collections: %w", err)
-		}
-		if len(keys) == 0 {
-			return nil
-		}
-		after = "(" + keys[len(keys)-1]
-		refs := make([]job.CollectionRef, len(keys))
-		for i, key := range keys {
-			refs[i] = splitKey(key)
-		}
-		cols, err := s.collections(ctx, refs)
-		if err != nil {
-			return err
-		}
-		for _, c := range cols {
-			for skip, more := 0, true; more; skip += page {
-				var jobs []*job.Job
-				if jobs, more, err = s.Jobs(ctx, c, job.Query{Skip: skip, Top: page}); err != nil {
-					return err
-				}
-				if err := visit(c, jobs); err != nil {
-					return err
-				}
-			}
-		}
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -44,7 +43,8 @@ func (s *Store) Shards() int { return s.shards }
 // understands: its layout and number of shards, which it notes if it is the
 // first. It learns Redis's time.
 func (s *Store) Open(ctx context.Context) error {
-	for field, want := range map[string]string{"layout": layout, "shards": strconv.Itoa(s.shards)} {
+	for _, f := range [][2]string{{"layout", layout}, {"shards", strconv.Itoa(s.shards)}} {
+		field, want := f[0], f[1]
 		if err := s.rdb.HSetNX(ctx, clusterKey, field, want).Err(); err != nil {
 			return fmt.Errorf("open store: %w", err)
 		}
@@ -70,7 +70,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // Wake calls woken with the number of each shard that got something earlier to
 // do, and with -1 when a lease became free or notifications may have been
 // missed. It blocks until ctx is done and returns nil; a lost connection is made
-// anew.
+// anew. It fails if the client is closed before.
 func (s *Store) Wake(ctx context.Context, woken func(shard int)) error {
 	sub := s.rdb.Subscribe(ctx, wakeChannel)
 	defer func() { _ = sub.Close() }() // nothing is left to lose
@@ -81,7 +81,10 @@ func (s *Store) Wake(ctx context.Context, woken func(shard int)) error {
 			return nil
 		case m, ok := <-ch:
 			if !ok {
-				return nil
+				if ctx.Err() != nil {
+					return nil
+				}
+				return errors.New("wait for notifications: the client was closed")
 			}
 			n := -1
 			if msg, ok := m.(*redis.Message); ok {
@@ -120,6 +123,8 @@ func wordError(word string) error {
 		return job.ErrNotReady
 	case "CHANGED", "COLLECTION":
 		return job.ErrChanged
+	case "GONE":
+		return job.ErrNotFound
 	case "LEASE":
 		return job.ErrLeaseLost
 	case "BEHIND":
@@ -166,13 +171,6 @@ func digit(b bool) string {
 		return "1"
 	}
 	return "0"
-}
-
-func member(name, uid string) string { return job.FoldName(name) + "\x00" + uid }
-
-func splitMember(m string) (name, uid string) {
-	name, uid, _ = strings.Cut(m, "\x00")
-	return name, uid
 }
 
 // missing reports whether err says that a key does not exist.

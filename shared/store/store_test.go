@@ -1,30 +1,39 @@
 package store_test
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/carillon-scheduler/carillon/shared/job"
 	"github.com/carillon-scheduler/carillon/shared/store"
 	"github.com/carillon-scheduler/carillon/shared/store/storetest"
 )
 
 // everywhere runs a test on every kind of Redis there is.
-func everywhere(t *testing.T, test func(*testing.T, redis.UniversalClient)) {
+func everywhere(t *testing.T, test func(*testing.T, *redis.UniversalOptions)) {
 	for _, b := range backends(t) {
 		t.Run(b.name, func(t *testing.T) { test(t, b.start(t)) })
 	}
 }
 
 func TestStore(t *testing.T) {
-	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
-		storetest.Exercise(t, func(t *testing.T) storetest.Store { return open(t, rdb) })
+	everywhere(t, func(t *testing.T, o *redis.UniversalOptions) {
+		storetest.Exercise(t, func(t *testing.T) storetest.Store { return open(t, connect(t, o)) })
 	})
 }
 
 func TestOpen(t *testing.T) {
-	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
+	everywhere(t, func(t *testing.T, o *redis.UniversalOptions) {
+		rdb := connect(t, o)
 		open(t, rdb)
 		if err := store.New(rdb, shards).Open(t.Context()); err != nil {
 			t.Fatalf("Open again = %v", err)
@@ -41,4 +50,178 @@ func TestOpen(t *testing.T) {
 			t.Errorf("Open of another layout = %v", err)
 		}
 	})
+}
+
+// A claim outlives a create that failed, and a process that was killed.
+func TestStaleClaim(t *testing.T) {
+	const key = "carillon:free"
+	ref := func(name string) string { return newCollection(name).Key() }
+	free := func(name string) *job.Collection {
+		c := newCollection(name)
+		c.SKU = job.Free
+		return c
+	}
+	for _, tt := range []struct {
+		name  string
+		claim string
+		age   time.Duration
+		taken bool // by another collection
+	}{
+		{"of a collection in the making", ref("absent"), 9 * time.Second, false},
+		{"of one that never came to be", ref("absent"), 11 * time.Second, true},
+		{"of one that is there", ref("free"), 11 * time.Second, false},
+		{"of one that has another plan now", ref("c"), 11 * time.Second, true},
+		{"of its own", ref("mine"), 11 * time.Second, true},
+		{"that is no claim", "", 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rdb := connect(t, standIn(t))
+			f := newFixture(t, open(t, rdb))
+			f.must(f.PutCollection(t.Context(), free("free"), nil, false))
+			claim := tt.claim + "\x00" + strconv.FormatInt(f.Now().Add(-tt.age).UnixMilli(), 10)
+			if tt.claim == "" {
+				claim = ""
+			}
+			f.must(rdb.HSet(t.Context(), key, "s", claim).Err())
+			err := f.PutCollection(t.Context(), free("mine"), nil, false)
+			got, getErr := rdb.HGet(t.Context(), key, "s").Result()
+			f.must(getErr)
+			if tt.taken {
+				f.must(err)
+				if !strings.HasPrefix(got, ref("mine")+"\x00") || got == claim {
+					t.Errorf("claim = %q", got)
+				}
+				return
+			}
+			if c, ok := errors.AsType[*job.ConflictError](err); !ok {
+				t.Errorf("error = %v, want a conflict", err)
+			} else if _, name, _ := strings.Cut(tt.claim, "g\x00"); !strings.Contains(c.Reason, "'"+name+"'") {
+				t.Errorf("reason %q does not name %s", c.Reason, name)
+			}
+			if got != claim {
+				t.Errorf("claim = %q, want %q", got, claim)
+			}
+		})
+	}
+}
+
+// between does something once, just before a client's next pipeline that reads
+// collections.
+type between struct {
+	redis.Hook
+	once sync.Once
+	do   func()
+}
+
+func (b *between) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "hmget" {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A page that is shorter than asked for is the last one.
+func TestCollectionDeletedWhileListed(t *testing.T) {
+	o := standIn(t)
+	rdb := connect(t, o)
+	s := open(t, connect(t, o))
+	f := newFixture(t, s)
+	for _, name := range []string{"a", "b", "d", "e"} {
+		f.must(f.PutCollection(t.Context(), newCollection(name), nil, false))
+	}
+	rdb.AddHook(&between{do: func() { f.must(s.DeleteCollection(t.Context(), newCollection("b"))) }})
+	list, err := store.New(rdb, shards).Collections(t.Context(), "s", "", "", 4)
+	f.must(err)
+	var got []string
+	for _, c := range list {
+		got = append(got, c.Collection)
+	}
+	if diff := cmp.Diff([]string{"a", "c", "d", "e"}, got); diff != "" {
+		t.Errorf("collections (-want +got):\n%s", diff)
+	}
+}
+
+// A collection may be written while its journaled form is held against it.
+func TestCollectionWrittenWhileRestored(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		written int64 // revision
+		want    string
+	}{{"older", 2, "restored"}, {"newer", 4, "written"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := standIn(t)
+			rdb := connect(t, o)
+			s := open(t, connect(t, o))
+			f := newFixture(t, s)
+			revision := func(n int64, location string) *job.Collection {
+				c := newCollection("c")
+				c.Revision, c.Location = n, location
+				return c
+			}
+			rdb.AddHook(&between{do: func() {
+				f.must(s.PutCollection(t.Context(), revision(tt.written, "written"), f.collection, false))
+			}})
+			f.must(store.New(rdb, shards).RestoreCollection(t.Context(), f.lease, revision(3, "restored")))
+			got, err := s.Collection(t.Context(), f.collection.CollectionRef)
+			f.must(err)
+			if got.Location != tt.want {
+				t.Errorf("location = %s, want %s", got.Location, tt.want)
+			}
+		})
+	}
+}
+
+func TestWakeOfClosedClient(t *testing.T) {
+	rdb := connect(t, standIn(t))
+	s := open(t, rdb)
+	begun := make(chan int, 1)
+	done := make(chan error)
+	go func() { done <- s.Wake(t.Context(), func(n int) { begun <- n }) }()
+	<-begun
+	rdb.Close()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("Wake returned nil though its context goes on")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Wake goes on")
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	m := standIn(t)
+	m.MaxRetries = -1
+	m.Addrs[0] = "127.0.0.1:1" // nobody listens there
+	rdb := redis.NewUniversalClient(m)
+	t.Cleanup(func() { rdb.Close() })
+	s := store.New(rdb, shards)
+	var ls []error
+	_, err := s.Lease(t.Context(), 0, "a", time.Second) // a script
+	ls = append(ls, err)
+	_, err = s.Progress(t.Context(), 0) // a command
+	ls = append(ls, err)
+	_, err = s.Agenda(t.Context(), 0, time.Now(), 1) // a pipeline
+	ls = append(ls, err, s.Ready(t.Context()), s.Ping(t.Context()), s.Open(t.Context()))
+	if i := slices.IndexFunc(ls, func(err error) bool { return !errors.Is(err, job.ErrUnavailable) }); i >= 0 {
+		t.Errorf("error %d = %v, want one that is %v", i, ls[i], job.ErrUnavailable)
+	}
+}
+
+func TestReady(t *testing.T) {
+	s := open(t, connect(t, standIn(t)))
+	if err := s.Ready(t.Context()); !errors.Is(err, job.ErrNotReady) {
+		t.Errorf("Ready of an empty store = %v", err)
+	}
+	f := newFixture(t, s)
+	f.must(s.Ready(t.Context()))
+	f.must(s.SetProgress(t.Context(), f.lease, job.Progress{}))
+	if err := s.Ready(t.Context()); !errors.Is(err, job.ErrNotReady) {
+		t.Errorf("Ready with one shard that is not = %v", err)
+	}
 }

@@ -18,6 +18,7 @@ for i = 0, (#ARGV - 2) / 4 - 1 do
 	local j = redis.call('HMGET', job, 'rev', 'state', 'last', 'active', 'outcome')
 	local same = j[1] == rev and (j[3] or '') == last
 	if same and (j[2] == 'completed' or j[2] == 'faulted') then
+		redis.call('HSET', job, 'next', '')
 		redis.call('ZREM', due, uid)
 	elseif same then
 		redis.call('HSET', job, 'next', next)

@@ -11,6 +11,7 @@ func adoptTests() []test {
 	return []test{
 		{"makes a run that was lost", adoptRun},
 		{"makes nothing unless told to", adoptUnmade},
+		{"the last occurrence", adoptLast},
 		{"counters are never lowered", adoptCounters},
 		{"of an older revision and series", adoptOld},
 		{"of a request", adoptManual},
@@ -26,6 +27,7 @@ func adoption(j *job.Job, occurs time.Time) job.Adoption {
 	a := result(j, occurs, "", "").Attempt
 	a.Repeat, a.Phase, a.RetryCount = 9, job.ErrorAction, 2
 	a.Planned = checkpoint().Planned
+	a.Planned.NextAt = at(13 * time.Hour)
 	return job.Adoption{Attempt: &a, Make: true, ActAt: at(20 * time.Hour), Sequence: 77, Resend: 3}
 }
 
@@ -49,7 +51,7 @@ func adoptRun(t *testing.T, s Store) {
 
 	for _, j := range []*job.Job{one, two} {
 		equal(t, "status", w.read(j).Status, job.Status{
-			State: job.Enabled, NextExecutionAt: at(0), LastAt: at(time.Hour), Planned: 12,
+			State: job.Enabled, NextExecutionAt: at(13 * time.Hour), LastAt: at(time.Hour), Planned: 12,
 			Counters: job.Counters{Executions: 13, Failures: 14, Faults: 100},
 		})
 		equal(t, "number of the next", w.plan(j, at(2*time.Hour), at(3*time.Hour)).Repeat, 10)
@@ -64,6 +66,18 @@ func adoptUnmade(t *testing.T, s Store) {
 	w.adopt(a)
 	equal(t, "job", w.read(j), j)
 	equal(t, "runs", w.agenda(whole()).Runs, []job.Due{})
+}
+
+// The job has no next time, so it is final when the run ends.
+func adoptLast(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	a := adoption(j, at(time.Hour))
+	a.Phase, a.RetryCount, a.Planned.NextAt = job.MainAction, 0, time.Time{}
+	w.adopt(a)
+	equal(t, "next", w.read(j).Status.NextExecutionAt, time.Time{})
+	w.record(result(j, at(time.Hour), job.Succeeded, job.FollowDone))
+	equal(t, "state", w.read(j).Status.State, job.Completed)
 }
 
 func adoptCounters(t *testing.T, s Store) {
@@ -90,6 +104,7 @@ func adoptOld(t *testing.T, s Store) {
 	equal(t, "planned", status.Planned, 0)
 	equal(t, "newest nominal time", status.LastAt, at(time.Hour))
 	equal(t, "executions", status.Executions, 13)
+	equal(t, "next", status.NextExecutionAt, at(0))
 	equal(t, "revision of the run", w.run(a.Tag).Revision, 1)
 	equal(t, "number of the next", w.plan(j, at(12*time.Hour), time.Time{}).Repeat, 1)
 }

@@ -165,12 +165,4 @@ func listMany(t *testing.T, s Store) {
 		{"the last enabled", job.Query{State: job.Enabled, Skip: 501, Top: 9}, all[1002:], false},
 		{"enabled beyond a page", job.Query{State: job.Enabled, Skip: 300, Top: 1}, all[600:601], true},
 	})
-
-	seen := make([]string, 0, many)
-	w.must(w.AllJobs(w.Context(), w.shard, func(c *job.Collection, jobs []*job.Job) error {
-		equal(t, "collection", c.UID, w.col.UID)
-		seen = append(seen, names(jobs, func(j *job.Job) string { return j.Ref.Job })...)
-		return nil
-	}))
-	equal(t, "all jobs", seen, all)
 }

@@ -44,6 +44,7 @@ func closedShard(t *testing.T, s Store) {
 	}{
 		{"read collection", func(ctx context.Context) error { _, err := s.Collection(ctx, was.CollectionRef); return err }},
 		{"list collections", func(ctx context.Context) error { _, err := s.Collections(ctx, "sub", "", "", 9); return err }},
+		{"list jobs", func(ctx context.Context) error { _, _, err := s.Jobs(ctx, was, job.Query{Top: 9}); return err }},
 		{"read job", func(ctx context.Context) error { _, _, err := s.Job(ctx, j.Ref); return err }},
 		{"create collection", func(ctx context.Context) error {
 			c := newCollection("MAIN", job.Standard)

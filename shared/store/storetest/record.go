@@ -13,6 +13,7 @@ func recordTests() []test {
 		{"an attempt performed twice", recordTwice},
 		{"the rest of a batch", recordBatch},
 		{"the newest start", recordStart},
+		{"counters that were lost", recordCounters},
 		{"a result of no run", recordNone},
 		{"a result of a deleted job", recordDeleted},
 		{"a result without a start", recordNoStart},
@@ -197,6 +198,26 @@ func recordStart(t *testing.T, s Store) {
 	e := result(j, at(time.Hour), job.Skipped, job.FollowDrop) // no attempt
 	w.record(e)
 	last(at(4 * time.Second))
+}
+
+// A result says what the counters were before it, which a store that came back
+// older may not know.
+func recordCounters(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(0), at(time.Hour))
+	e := result(j, at(0), job.Failed, job.FollowRetry)
+	e.Planned.Counters = job.Counters{Executions: 10, Failures: 9, Faults: 8}
+	w.record(e)
+	w.expect(j, at(0), after{job.MainAction, 1, at(time.Minute), job.Counters{Executions: 11, Failures: 10, Faults: 8}})
+
+	e = attempt(e, job.MainAction, 1) // of before the first
+	e.Follow = job.FollowFault
+	w.record(e)
+	w.expect(j, at(0), after{counts: job.Counters{Executions: 11, Failures: 11, Faults: 9}})
+	e.Planned.Executions = 100 // of a run that ended here
+	w.record(e)
+	w.expect(j, at(0), after{counts: job.Counters{Executions: 100, Failures: 12, Faults: 9}})
 }
 
 // A result may speak of occurrences that never became runs.

@@ -20,7 +20,6 @@ func restoreTests() []test {
 		{"job of a new series", restoreJobSeries},
 		{"job that was deleted", restoreDeletedJob},
 		{"nothing when the lease was lost", restoreLost},
-		{"all jobs", allJobs},
 		{"reset", reset},
 		{"reset of a shard at work", resetReady},
 	}
@@ -214,31 +213,6 @@ func restoreLost(t *testing.T, s Store) {
 	got, err := w.Collection(t.Context(), w.col.CollectionRef)
 	w.must(err)
 	equal(t, "revision", got.Revision, 1)
-}
-
-func allJobs(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	w.create("a", at(0))
-	w.create("b", at(0))
-	main := w.col
-	want := map[string]string{"a": "main", "b": "main"}
-	for i := range 3 * s.Shards() {
-		w.col = w.collection(name(i), job.Standard)
-		w.create("of "+name(i), at(0))
-		want["of "+name(i)] = name(i)
-	}
-	got := make(map[string]string)
-	for n := range s.Shards() {
-		w.must(w.AllJobs(t.Context(), n, func(c *job.Collection, jobs []*job.Job) error {
-			equal(t, "shard", c.Shard(s.Shards()), n)
-			for _, j := range jobs {
-				got[j.Ref.Job] = c.Collection
-			}
-			return nil
-		}))
-	}
-	equal(t, "jobs", got, want)
-	w.fails(w.AllJobs(t.Context(), main.Shard(s.Shards()), func(*job.Collection, []*job.Job) error { return job.ErrBehind }), job.ErrBehind)
 }
 
 // What an interrupted rebuild left would be counted twice by the next.

@@ -117,8 +117,13 @@ func oldDefinitionsGo(t *testing.T, s Store) {
 	equal(t, "revision while a run is active", revision(at(time.Hour)), 1)
 	w.record(result(j, at(time.Hour), job.Succeeded, job.FollowDone))
 
-	a := result(j, at(3*time.Hour), "", "").Attempt
-	w.must(w.Adopt(t.Context(), w.lease, []job.Adoption{{Attempt: &a, Make: true, ActAt: at(0)}}))
+	adopt := func(occurs time.Time) {
+		t.Helper()
+		a := result(j, occurs, "", "").Attempt
+		a.Planned.NextAt = occurs.Add(time.Hour)
+		w.adopt(job.Adoption{Attempt: &a, Make: true, ActAt: at(0)})
+	}
+	adopt(at(3 * time.Hour))
 	equal(t, "revision afterwards", revision(at(3*time.Hour)), 2)
 	w.record(result(j, at(3*time.Hour), job.Succeeded, job.FollowDone))
 
@@ -128,8 +133,7 @@ func oldDefinitionsGo(t *testing.T, s Store) {
 	w.must(w.PutJob(t.Context(), w.write(j, method("GET"))))
 	equal(t, "revision of the next", revision(at(4*time.Hour)), 2)
 	w.record(result(j, at(4*time.Hour), job.Succeeded, job.FollowDone))
-	a = result(j, at(6*time.Hour), "", "").Attempt
-	w.must(w.Adopt(t.Context(), w.lease, []job.Adoption{{Attempt: &a, Make: true, ActAt: at(0)}}))
+	adopt(at(6 * time.Hour))
 	equal(t, "revision after the next", revision(at(6*time.Hour)), 3)
 }
 

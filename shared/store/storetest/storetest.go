@@ -56,7 +56,6 @@ type Store interface {
 	RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error
 	RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error
 	Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error
-	AllJobs(ctx context.Context, shard int, visit func(*job.Collection, []*job.Job) error) error
 
 	// Clearing away.
 	Expired(ctx context.Context, shard int, before time.Time, limit int) ([]*job.Job, error)

@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
+	"github.com/carillon-scheduler/carillon/shared/store"
+)
+
+// stopped returns a store on a stand-in whose clock shows what it is told.
+func stopped(t *testing.T) (*store.Store, *miniredis.Miniredis) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	return open(t, connect(t, &redis.UniversalOptions{Addrs: []string{m.Addr()}})), m
+}
+
+func TestNowFollowsRedis(t *testing.T) {
+	s, m := stopped(t)
+	for _, want := range []time.Duration{time.Hour, -time.Minute, 0, 300 * time.Millisecond} {
+		m.SetTime(time.Now().Add(want))
+		if err := s.SyncClock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if d := (s.Offset() - want).Abs(); d > 100*time.Millisecond {
+			t.Errorf("offset = %v, want %v", s.Offset(), want)
+		}
+	}
+}
+
+// Redis's clock says whose the lease is, to the millisecond.
+func TestLeaseByRedisClock(t *testing.T) {
+	s, m := stopped(t)
+	now := time.UnixMilli(1_800_000_000_000)
+	for _, step := range []struct {
+		at      time.Duration
+		planner string
+		term    time.Duration
+		want    job.Lease // but Until
+		left    time.Duration
+	}{
+		{0, "a", 3 * time.Second, job.Lease{Epoch: now.UnixMilli(), Beat: 1}, 3 * time.Second},
+		{2999 * time.Millisecond, "b", time.Second, job.Lease{}, time.Millisecond},
+		{2999 * time.Millisecond, "a", 3 * time.Second, job.Lease{Epoch: now.UnixMilli(), Beat: 2}, 3 * time.Second},
+		{5999 * time.Millisecond, "a", time.Second, job.Lease{Epoch: now.UnixMilli(), Beat: 3}, time.Second}, // late, but nobody came
+		{6999 * time.Millisecond, "b", time.Minute, job.Lease{Epoch: now.UnixMilli() + 6999, Beat: 1}, time.Minute},
+		{0, "b", 0, job.Lease{Epoch: now.UnixMilli() + 6999, Beat: 2}, 0}, // the clock was set back
+		{0, "a", time.Second, job.Lease{Epoch: now.UnixMilli() + 7000, Beat: 1}, time.Second},
+	} {
+		m.SetTime(now.Add(step.at))
+		asked := time.Now()
+		got, err := s.Lease(t.Context(), 2, step.planner, step.term)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := got.Until.Sub(asked); left < step.left || left > step.left+time.Minute/2 {
+			t.Errorf("at %v, %s is told %v are left, want %v", step.at, step.planner, left, step.left)
+		}
+		got.Until, step.want.Shard = time.Time{}, 2
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("at %v, lease of %s (-want +got):\n%s", step.at, step.planner, diff)
+		}
+	}
+}
+
+func TestHeartbeatByRedisClock(t *testing.T) {
+	s, m := stopped(t)
+	now := time.UnixMilli(1_800_000_000_000)
+	for _, step := range []struct {
+		at      time.Duration
+		planner string
+		want    []string
+	}{
+		{0, "b", []string{"b"}},
+		{time.Second, "a", []string{"a", "b"}},
+		{3999 * time.Millisecond, "c", []string{"a", "b", "c"}},
+		{4 * time.Second, "c", []string{"a", "c"}},
+		{5 * time.Second, "c", []string{"c"}},
+	} {
+		m.SetTime(now.Add(step.at))
+		got, err := s.Heartbeat(t.Context(), step.planner, 4*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("at %v (-want +got):\n%s", step.at, diff)
+		}
+	}
+}
+
+// That a job was deleted is remembered for ten minutes.
+func TestDeletedJobsAreForgotten(t *testing.T) {
+	s, m := stopped(t)
+	now := time.UnixMilli(1_800_000_000_000)
+	sync := func(d time.Duration) {
+		t.Helper()
+		m.SetTime(now.Add(d))
+		if err := s.SyncClock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFixture(t, s)
+	var jobs []*job.Job
+	for i, d := range []time.Duration{0, time.Minute, 10*time.Minute + 30*time.Second} {
+		sync(d)
+		j := f.job(i)
+		f.create(j, now)
+		if err := s.DeleteJob(t.Context(), f.collection, j); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, j)
+	}
+	var got []bool
+	for _, j := range jobs {
+		if err := s.RestoreJob(t.Context(), f.lease, j); err != nil {
+			t.Fatal(err)
+		}
+		_, restored, _ := s.Job(t.Context(), j.Ref)
+		got = append(got, restored != nil)
+	}
+	if diff := cmp.Diff([]bool{true, false, false}, got); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
+	}
+}
