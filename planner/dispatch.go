@@ -117,6 +117,9 @@ func ended(w *job.Waiting) string {
 	case w.Job.Status.State == job.Disabled && !w.Manual:
 		return "the job was disabled"
 	}
+	if a, _ := w.Job.Action.In(w.Phase); a == nil { // the revision planned was lost
+		return "the job has no such action any more"
+	}
 	return ""
 }
 

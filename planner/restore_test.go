@@ -1,93 +1,33 @@
 package planner_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
-	"github.com/carillon-scheduler/carillon/shared/recur"
 )
-
-// A snapshot is all that redis holds, as a function that puts it back.
-type snapshot []func(redis.Pipeliner)
-
-// snapshot takes one, in one transaction.
-func (w *world) snapshot() snapshot {
-	w.Helper()
-	ctx := w.Context()
-	names, err := w.rdb.Keys(ctx, "*").Result()
-	w.must(err)
-	slices.Sort(names)
-	kinds := make(map[string]string)
-	for _, name := range names {
-		kinds[name] = w.rdb.Type(ctx, name).Val()
-	}
-	var s snapshot
-	var reads []func()
-	_, err = w.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, name := range names {
-			switch kinds[name] {
-			case "hash":
-				h := p.HGetAll(ctx, name)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.HSet(ctx, name, h.Val()) }) })
-			case "zset":
-				z := p.ZRangeWithScores(ctx, name, 0, -1)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.ZAdd(ctx, name, z.Val()...) }) })
-			case "set":
-				m := p.SMembers(ctx, name)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.SAdd(ctx, name, m.Val()) }) })
-			}
-		}
-		return nil
-	})
-	w.must(err)
-	for _, read := range reads {
-		read()
-	}
-	return s
-}
-
-// putBack replaces all that redis holds, in one transaction.
-func (w *world) putBack(s snapshot) {
-	w.Helper()
-	_, err := w.rdb.TxPipelined(w.Context(), func(p redis.Pipeliner) error {
-		p.FlushAll(w.Context())
-		for _, write := range s {
-			write(p)
-		}
-		return nil
-	})
-	w.must(err)
-}
-
-var lost = map[string]func(w *world, before snapshot){
-	"purged":        func(w *world, _ snapshot) { w.putBack(nil) },
-	"an older copy": (*world).putBack,
-}
 
 // DESIGN.md §2: "Redis can be rebuilt from the two … losing all of Redis loses
 // nothing acknowledged", and it is right again after it came back older: in the
-// middle of work, and while no planner is at work.
+// middle of work, while no planner is at work, and while the store fails now and
+// then.
 func TestRedisLost(t *testing.T) {
-	for how, lose := range lost {
-		for _, running := range []bool{true, false} {
-			name := how + "/planner away"
-			if running {
-				name = how + "/planner at work"
-			}
-			t.Run(name, func(t *testing.T) {
+	for how, lose := range map[string]func(*world, snapshot){
+		"purged":        func(w *world, _ snapshot) { w.putBack(nil) },
+		"an older copy": (*world).putBack,
+	} {
+		for _, when := range []string{"at work", "away", "stumbling"} {
+			t.Run(how+"/planner "+when, func(t *testing.T) {
 				t.Parallel()
-				testRedisLost(t, lose, running)
+				testRedisLost(t, lose, when)
 			})
 		}
 	}
 }
 
-func testRedisLost(t *testing.T, lose func(*world, snapshot), running bool) {
+func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	w := newWorld(t)
 	stop := w.plan()
 	k, _ := w.work()
@@ -132,13 +72,17 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), running bool) {
 		status[j] = w.read(j).Status
 	}
 	var third string // request that nobody has acted on
-	if running {
+	if when == "at work" {
 		lose(w, before)
 	} else {
 		stop()
 		third = w.request(asked)
 		lose(w, before)
-		stop = w.plan()
+		cfg := w.settings("p1")
+		if when == "stumbling" {
+			cfg.Batch, cfg.Store = 3, &stumbling{Store: w.store}
+		}
+		w.planAs(cfg)
 	}
 	w.eventually("the shard to be rebuilt", func() bool {
 		_, j, err := w.store.Job(w.Context(), disabled.Ref)
@@ -195,70 +139,4 @@ func (k *worker) once(t *testing.T) {
 		}
 		seen[id] = true
 	}
-}
-
-// A redis that was down for a moment may have lost its last second. Nothing
-// else tells of a job that was created in it.
-func TestRedisRestartedOlder(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var l line
-	cfg := w.settings("p1")
-	cfg.Term = time.Hour // the lease has nothing to say
-	_, cfg.Store = w.connect(&l)
-	w.planAs(cfg)
-	w.ready()
-	before := w.snapshot()
-	j := w.create("lost", job.Definition{StartAt: w.store.Now().Add(time.Hour).Truncate(time.Millisecond)})
-	w.putBack(before)
-	l.cut()
-	l.mend()
-	w.eventually("the job to be back", func() bool {
-		_, got, err := w.store.Job(w.Context(), j.Ref)
-		return err == nil && got.Status.NextExecutionAt.Equal(j.StartAt)
-	})
-}
-
-// DESIGN.md §2: "status that history would let age out, a yearly job's count
-// say, is journaled as a checkpoint".
-func TestCheckpoints(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	stop := w.plan()
-	k, _ := w.work()
-	const month = 30 * 24 * time.Hour
-	k.on("seldom", outcomes(job.Failed))
-	k.on("retried", outcomes(job.Failed))
-	k.on("faulted", outcomes(job.Failed))
-	none := &job.RetryPolicy{}
-	seldom := w.create("seldom", job.Definition{
-		Recurrence: &recur.Spec{Frequency: recur.Month, Interval: 2, Count: 2}, Action: calling(job.HTTP, none, nil),
-	})
-	retried := w.create("retried", job.Definition{Recurrence: every(1, 1), Action: calling(job.HTTP, fixed(2*month, 1), nil)})
-	faulted := w.create("faulted", job.Definition{Action: calling(job.HTTP, none, nil)})
-	done := w.create("done", job.Definition{})
-	jobs := []*job.Job{seldom, retried, faulted, done}
-	w.is(seldom, job.Enabled, 1, 1, 1)
-	w.is(retried, job.Enabled, 1, 1, 0)
-	w.is(faulted, job.Faulted, 1, 1, 1)
-	w.is(done, job.Completed, 1, 0, 0)
-	stop() // what was begun is finished: the checkpoints are written
-	var want []job.Status
-	for _, j := range jobs {
-		want = append(want, w.read(j).Status)
-	}
-	runs := w.runs()
-
-	w.purge("HISTORY")
-	w.putBack(nil)
-	w.plan()
-	for i, j := range jobs {
-		if diff := cmp.Diff(want[i], w.read(j).Status); diff != "" {
-			t.Errorf("status of %s (-want +got):\n%s", j.Job, diff)
-		}
-	}
-	if diff := cmp.Diff(runs, w.runs()); diff != "" || len(runs) != 1 {
-		t.Errorf("runs (-want +got):\n%s", diff)
-	}
-	k.once(t)
 }

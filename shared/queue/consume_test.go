@@ -92,12 +92,23 @@ func TestConsumeKeepsToTheLimit(t *testing.T) {
 	if got := consumer(t, nc).NumAckPending; got != limit {
 		t.Errorf("%d dispatches taken, want %d", got, limit)
 	}
-	for range 60 {
+	gate <- struct{}{}
+	eventually(t, "the next runs", func() bool { return h.count() == limit+1 })
+	eventually(t, "the first is done", func() bool { return left(t, nc) == 59 })
+	if c := consumer(t, nc); c.NumAckPending != limit || c.NumRedelivered != 0 {
+		t.Errorf("%d dispatches taken, %d of them again, want %d and 0", c.NumAckPending, c.NumRedelivered, limit)
+	}
+	for range 59 {
 		gate <- struct{}{}
 	}
 	eventually(t, "all are done", func() bool { return left(t, nc) == 0 })
 	if h.most > limit || h.count() != 60 {
 		t.Errorf("%d ran at once and %d in all, want %d and 60", h.most, h.count(), limit)
+	}
+	for _, c := range h.calls {
+		if c.Delivery != 1 {
+			t.Errorf("%s was taken %d times", c.Tag, c.Delivery)
+		}
 	}
 }
 
@@ -260,6 +271,40 @@ func TestConsumeDrains(t *testing.T) {
 	eventually(t, "what ran is done", func() bool { return left(t, nc) == 0 })
 	if h.count() != 8 {
 		t.Errorf("the other worker handled %d, want 8", h.count())
+	}
+}
+
+// TestConsumeLeavesNothingBehind has workers come and go. What is on its way to
+// one when it goes is given back, and not only found to be missing after AckWait.
+func TestConsumeLeavesNothingBehind(t *testing.T) {
+	q, nc := open(t)
+	stop := background(t, func(ctx context.Context) error {
+		for n := 0; ctx.Err() == nil && n < 200; n++ {
+			if _, err := q.Dispatch(ctx, dispatchesOf(uid(n), 20)); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		return nil
+	})
+	h := &handles{}
+	for range 60 {
+		seen := h.count()
+		ctx, cancel := context.WithCancel(t.Context())
+		returned := make(chan error, 1)
+		go func() { returned <- q.Consume(ctx, 50, h.handle) }()
+		for h.count() == seen && left(t, nc) > 0 { //nolint:revive // until it is at work
+		}
+		cancel()
+		if err := <-returned; err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	began := time.Now()
+	consume(t, q, 50, h)
+	eventually(t, "the rest is done", func() bool { return left(t, nc) == 0 })
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("the rest took %v", d)
 	}
 }
 

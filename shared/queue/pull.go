@@ -28,6 +28,8 @@ type pull struct {
 	// lost receives why the pull is of no more use.
 	lost chan error
 
+	expiry, heartbeat time.Duration
+
 	mu    sync.Mutex
 	asked int // messages asked for and not received
 	heard time.Time
@@ -37,9 +39,8 @@ const (
 	// A request for messages ends after expiry, and another takes its place.
 	expiry = 30 * time.Second
 	// heartbeat is how often the broker has to say something while messages are
-	// asked for; patient is how long its silence is borne.
+	// asked for. Its silence is borne two and a half times as long.
 	heartbeat = 5 * time.Second
-	patient   = 2*heartbeat + heartbeat/2
 	// drainWithin is how long a pull's last messages may take to arrive.
 	drainWithin = 5 * time.Second
 )
@@ -53,6 +54,7 @@ func (q *Queue) newPull(stream, consumer string, deliver func(*nats.Msg)) (*pull
 		nc:      q.nc,
 		subject: "$JS.API.CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		ended:   make(chan struct{}), quit: make(chan struct{}), over: make(chan struct{}, 1), lost: make(chan error, 1),
+		expiry: q.expiry, heartbeat: q.heartbeat,
 		heard: time.Now(),
 	}
 	var err error
@@ -84,7 +86,7 @@ func (p *pull) want(n int) {
 		Batch     int           `json:"batch"`
 		Expires   time.Duration `json:"expires"`
 		Heartbeat time.Duration `json:"idle_heartbeat"`
-	}{missing, expiry, heartbeat})
+	}{missing, p.expiry, p.heartbeat})
 	if err == nil {
 		err = p.nc.PublishRequest(p.subject, p.sub.Subject, request)
 	}
@@ -143,7 +145,7 @@ func (p *pull) lose(err error) {
 
 // watch sees to it that silence is noticed.
 func (p *pull) watch() {
-	tick := time.NewTicker(heartbeat / 2)
+	tick := time.NewTicker(p.heartbeat / 2)
 	defer tick.Stop()
 	for {
 		select {
@@ -151,7 +153,7 @@ func (p *pull) watch() {
 			return
 		case now := <-tick.C:
 			p.mu.Lock()
-			silent := p.asked > 0 && now.Sub(p.heard) > patient
+			silent := p.asked > 0 && now.Sub(p.heard) > 5*p.heartbeat/2
 			p.mu.Unlock()
 			if silent {
 				p.lose(errSilent)

@@ -55,6 +55,8 @@ type Queue struct {
 	setups     trouble       // of all that mend
 	mending    chan struct{} // held by who mends
 	mended     time.Time     // when somebody last did; of who holds mending
+
+	expiry, heartbeat time.Duration // of pulls; tests are less patient
 }
 
 // Open makes the streams, or checks and updates those that exist, over nc,
@@ -82,6 +84,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	q := &Queue{
 		cfg: cfg, nc: nc, js: js, log: cfg.Log, mending: make(chan struct{}, 1),
 		publishing: trouble{log: cfg.Log}, setups: trouble{log: cfg.Log},
+		expiry: expiry, heartbeat: heartbeat,
 	}
 	if err := q.ask(ctx, q.checkServer); err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)

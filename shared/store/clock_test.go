@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -21,11 +22,7 @@ func TestClock(t *testing.T) {
 		{"one", []reading{{2 * ms, hour}}, hour},
 		{"behind", []reading{{2 * ms, -hour}}, -hour},
 		{"the shortest trip counts", []reading{{20 * ms, hour + 9*ms}, {2 * ms, hour}, {20 * ms, hour - 9*ms}}, hour},
-		{"for a while", []reading{
-			{ms, hour},
-			{2 * ms, hour + ms},
-			{3 * ms, hour}, {3 * ms, hour}, {3 * ms, hour}, {3 * ms, hour}, {3 * ms, hour}, {3 * ms, hour}, {3 * ms, hour},
-		}, hour + ms},
+		{"for a while", append([]reading{{ms, hour}, {2 * ms, hour + ms}}, slices.Repeat([]reading{{3 * ms, hour}}, 7)...), hour + ms},
 		{"a clock that was set", []reading{{ms, hour}, {9 * ms, 2 * hour}}, 2 * hour},
 		{"a clock that was set back", []reading{{ms, hour}, {ms, hour}, {9 * ms, hour - 20*ms}, {10 * ms, hour - 21*ms}}, hour - 20*ms},
 		{"a slow answer", []reading{{ms, hour}, {2 * time.Second, hour + 999*ms}}, hour},

@@ -14,7 +14,7 @@ import (
 )
 
 // jobFields are what makes a [job.Job] of its hash.
-var jobFields = []string{"def", "rev", "state", "planned", "last", "next", "exec", "fail", "fault", "lastexec"}
+var jobFields = []string{"def", "rev", "state", "planned", "last", "next", "exec", "fail", "fault", "lastexec"} //nolint:gochecknoglobals // a constant in all but name
 
 // jobOf makes a job of its hash's jobFields; nil if it does not exist.
 func jobOf(f []any) (*job.Job, error) {

@@ -18,28 +18,30 @@ const (
 // Cluster keeps them in one slot and a script may touch them together.
 type shard int
 
-func (s shard) key(name string) string { return "carillon:{s" + strconv.Itoa(int(s)) + "}:" + name }
+func (s shard) key(kind, name string) string {
+	return "carillon:{s" + strconv.Itoa(int(s)) + "}:" + kind + name
+}
 
-func (s shard) state() string       { return s.key("state") }       // hash: ready, journal, history, seq
-func (s shard) lease() string       { return s.key("lease") }       // hash: owner, until, epoch, beat
-func (s shard) due() string         { return s.key("due") }         // zset: job uid -> next execution, ms
-func (s shard) runs() string        { return s.key("runs") }        // zset: tag -> next action, ms
-func (s shard) final() string       { return s.key("final") }       // zset: job uid -> when it became final, ms
-func (s shard) dead() string        { return s.key("dead") }        // zset: uid of a job deleted a moment ago -> when, ms
-func (s shard) collections() string { return s.key("collections") } // zset: collection's key -> 0
-func (s shard) gone() string        { return s.key("gone") }        // set: uids of deleted collections
+func (s shard) state() string       { return s.key("state", "") }       // hash: ready, journal, history, seq
+func (s shard) lease() string       { return s.key("lease", "") }       // hash: owner, until, epoch, beat
+func (s shard) due() string         { return s.key("due", "") }         // zset: job uid -> next execution, ms
+func (s shard) runs() string        { return s.key("runs", "") }        // zset: tag -> next action, ms
+func (s shard) final() string       { return s.key("final", "") }       // zset: job uid -> when it became final, ms
+func (s shard) dead() string        { return s.key("dead", "") }        // zset: uid of a job deleted a moment ago -> when, ms
+func (s shard) collections() string { return s.key("collections", "") } // zset: collection's key -> 0
+func (s shard) gone() string        { return s.key("gone", "") }        // set: uids of deleted collections
 
 // collection is a hash: uid, rev, def, writes.
-func (s shard) collection(r job.CollectionRef) string { return s.key("col:" + r.Key()) }
+func (s shard) collection(r job.CollectionRef) string { return s.key("col:", r.Key()) }
 
 // jobs is a zset of a collection's jobs: folded name NUL uid -> 0.
-func (s shard) jobs(collectionUID string) string { return s.key("jobs:" + collectionUID) }
+func (s shard) jobs(collectionUID string) string { return s.key("jobs:", collectionUID) }
 
 // job is a hash: rev, def, state, series, planned, repeat, last, next, active,
 // outcome, exec, fail, fault, lastexec; old and def:<rev> while runs of an
 // older revision are active.
-func (s shard) job(uid string) string { return s.key("job:" + uid) }
+func (s shard) job(uid string) string { return s.key("job:", uid) }
 
 // run is a hash: uid, rev, at, repeat, manual, phase, retry, seq, resend,
 // missed.
-func (s shard) run(tag string) string { return s.key("run:" + tag) }
+func (s shard) run(tag string) string { return s.key("run:", tag) }

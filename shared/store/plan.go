@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -60,11 +62,13 @@ func (s *Store) ShardCollections(ctx context.Context, refs []job.CollectionRef) 
 // Plan carries steps out, all in one script: creates the runs and sets the
 // jobs' next times. It fails with [job.ErrLeaseLost], or with [job.ErrChanged]
 // if one of the collections changed; then nothing was done. A step whose own
-// job changed is left out of what was done: see [job.Taken].
+// job changed, or has that occurrence already, is left out of what was done: see
+// [job.Taken]. No two steps may be of one job.
 func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.Taken, error) {
 	sh := shard(l.Shard)
-	keys := []string{sh.lease(), sh.due(), sh.runs()}
-	args := make([]any, 2, 2+8*len(steps))
+	keys := make([]string, 0, 4+2*len(steps))
+	keys = append(keys, sh.lease(), sh.due(), sh.runs())
+	args := make([]any, 2, 4+6*len(steps))
 	seen := make(map[string]bool)
 	for _, st := range steps {
 		if c := st.Collection; !seen[c.UID] {
@@ -87,19 +91,20 @@ func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.
 		return nil, fmt.Errorf("plan shard %d: %w", l.Shard, err)
 	}
 	flat, ok := answer.([]any)
-	if !ok || len(flat) != 7*len(steps) {
+	if !ok || len(flat) != len(steps) {
 		return nil, fmt.Errorf("plan shard %d: %w", l.Shard, wordError(text(answer)))
 	}
 	taken := make([]job.Taken, len(steps))
 	for i := range steps {
-		f := flat[7*i : 7*i+7]
-		taken[i] = job.Taken{
-			OK:     text(f[6]) == "1",
-			Repeat: number(f[1]),
-			Planned: job.Planned{
-				Series: number(f[2]), Count: number(f[0]), NextAt: steps[i].NextAt,
-				Counters: job.Counters{Executions: number(f[3]), Failures: number(f[4]), Faults: number(f[5])},
-			},
+		if f := text(flat[i]); f != "" {
+			taken[i].OK = true
+			p := &taken[i].Planned
+			p.NextAt = steps[i].NextAt
+			for _, n := range []*int64{&p.Count, &taken[i].Repeat, &p.Series, &p.Executions, &p.Failures, &p.Faults} {
+				var word string
+				word, f, _ = strings.Cut(f, " ")
+				*n, _ = strconv.ParseInt(word, 10, 64) // nothing else is written there
+			}
 		}
 	}
 	return taken, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
-var runFields = []string{"uid", "rev", "at", "repeat", "manual", "phase", "retry", "seq", "resend", "missed"}
+var runFields = []string{"uid", "rev", "at", "repeat", "manual", "phase", "retry", "seq", "resend", "missed"} //nolint:gochecknoglobals // a constant in all but name
 
 // Runs returns runs of a shard by their tags and times, with their jobs as they
 // were planned from and their collections. Runs that have ended are left out.

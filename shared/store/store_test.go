@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -191,25 +190,6 @@ func TestWakeOfClosedClient(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("Wake goes on")
-	}
-}
-
-func TestUnavailable(t *testing.T) {
-	m := standIn(t)
-	m.MaxRetries = -1
-	m.Addrs[0] = "127.0.0.1:1" // nobody listens there
-	rdb := redis.NewUniversalClient(m)
-	t.Cleanup(func() { rdb.Close() })
-	s := store.New(rdb, shards)
-	var ls []error
-	_, err := s.Lease(t.Context(), 0, "a", time.Second) // a script
-	ls = append(ls, err)
-	_, err = s.Progress(t.Context(), 0) // a command
-	ls = append(ls, err)
-	_, err = s.Agenda(t.Context(), 0, time.Now(), 1) // a pipeline
-	ls = append(ls, err, s.Ready(t.Context()), s.Ping(t.Context()), s.Open(t.Context()))
-	if i := slices.IndexFunc(ls, func(err error) bool { return !errors.Is(err, job.ErrUnavailable) }); i >= 0 {
-		t.Errorf("error %d = %v, want one that is %v", i, ls[i], job.ErrUnavailable)
 	}
 }
 

@@ -37,7 +37,7 @@ func (unavailable) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // passing are the beginnings of what Redis answers while it cannot serve: it
 // loads, fails over, or has no memory left.
-var passing = []string{"LOADING ", "CLUSTERDOWN ", "MASTERDOWN ", "READONLY ", "TRYAGAIN ", "OOM "}
+var passing = []string{"LOADING ", "CLUSTERDOWN ", "MASTERDOWN ", "READONLY ", "TRYAGAIN ", "OOM "} //nolint:gochecknoglobals // a constant in all but name
 
 func mark(err error) error {
 	if err == nil || errors.Is(err, job.ErrUnavailable) {

@@ -4,11 +4,12 @@
 --          the collections (hash), then for each item its job (hash) and its run (hash)
 -- ARGV[1]  epoch
 -- ARGV[2]  number of collections, then the uid and revision each must have
--- then     for each item: uid, revision, nominal time (ms; '' plans no run), next time (ms or ''), tag, missed
+-- then     for each item: uid, revision, nominal time (ms; '' plans no run), next time (ms or ''), tag, missed.
+--          No job is in two of them.
 --
--- Returns LEASE if the epoch has passed, COLLECTION if a collection changed, else for each item seven strings:
--- count, repeat, series, executions, failures, faults, and 1 if it was planned; all empty if its job changed, or
--- had this occurrence or a later one already: a client that lost the answer may ask again.
+-- Returns LEASE if the epoch has passed, COLLECTION if a collection changed, else for each item six numbers in one
+-- string: count, repeat, series, executions, failures, faults. It is empty if the job changed, or had this occurrence
+-- or a later one already: a client that lost the answer may ask again.
 local lease, due, runs = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', lease, 'epoch') ~= ARGV[1] then
 	return 'LEASE'
@@ -20,28 +21,24 @@ for i = 1, cols do
 		return 'COLLECTION'
 	end
 end
-local out, k = {}, 3 + cols
-for a = 3 + 2 * cols, #ARGV, 6 do
-	local uid, rev, at, next, tag, missed = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5]
-	local job, run = KEYS[k + 1], KEYS[k + 2]
-	k = k + 2
+local function plan(job, run, uid, rev, at, next, tag, missed)
 	local have = redis.call('HMGET', job, 'rev', 'series', 'planned', 'repeat', 'exec', 'fail', 'fault', 'active', 'last')
-	local n = #out
-	if have[1] ~= rev or (at ~= '' and tonumber(at) <= tonumber(have[9] or 0)) then
-		for i = 1, 7 do out[n + i] = '' end
+	if have[1] ~= rev or (at ~= '' and tonumber(at) <= tonumber(have[9] or 0)) then return '' end
+	local count, number = tonumber(have[3] or 0), tonumber(have[4] or 0)
+	if at ~= '' then
+		count, number = count + 1, number + 1
+		redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'phase', 'MainAction', 'retry', 0, 'missed', missed)
+		redis.call('ZADD', runs, at, tag)
+		redis.call('HSET', job, 'planned', count, 'repeat', number, 'last', at, 'next', next, 'active', tonumber(have[8] or 0) + 1)
 	else
-		local count, number = tonumber(have[3] or 0), tonumber(have[4] or 0)
-		if at ~= '' then
-			count, number = count + 1, number + 1
-			redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'phase', 'MainAction', 'retry', 0, 'missed', missed)
-			redis.call('ZADD', runs, at, tag)
-			redis.call('HSET', job, 'planned', count, 'repeat', number, 'last', at, 'next', next, 'active', tonumber(have[8] or 0) + 1)
-		else
-			redis.call('HSET', job, 'next', next)
-		end
-		if next ~= '' then redis.call('ZADD', due, next, uid) else redis.call('ZREM', due, uid) end
-		out[n + 1], out[n + 2], out[n + 3] = tostring(count), tostring(number), have[2] or ''
-		out[n + 4], out[n + 5], out[n + 6], out[n + 7] = have[5] or '0', have[6] or '0', have[7] or '0', '1'
+		redis.call('HSET', job, 'next', next)
 	end
+	if next ~= '' then redis.call('ZADD', due, next, uid) else redis.call('ZREM', due, uid) end
+	return table.concat({count, number, have[2] or 0, have[5] or 0, have[6] or 0, have[7] or 0}, ' ')
+end
+local out, k = {}, 2 + cols
+for a = 3 + 2 * cols, #ARGV, 6 do
+	k = k + 2
+	out[#out + 1] = plan(KEYS[k], KEYS[k + 1], unpack(ARGV, a, a + 5))
 end
 return out

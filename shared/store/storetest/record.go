@@ -14,12 +14,6 @@ func recordTests() []test {
 		{"the rest of a batch", recordBatch},
 		{"the newest start", recordStart},
 		{"counters that were lost", recordCounters},
-		{"a result of no run", recordNone},
-		{"a result of a deleted job", recordDeleted},
-		{"a result without a start", recordNoStart},
-		{"the place must be as believed", recordPlace},
-		{"a run that this store never saw", recordUnknown},
-		{"nothing when the lease was lost", recordLost},
 	}
 }
 
@@ -60,8 +54,8 @@ func recordFollows(t *testing.T, s Store) {
 	done := func(exec, fail, fault int64) after {
 		return after{counts: job.Counters{Executions: exec, Failures: fail, Faults: fault}}
 	}
-	on := func(p job.Phase, retry int, exec, fail, fault int64) after {
-		a := done(exec, fail, fault)
+	on := func(p job.Phase, retry int, fail, fault int64) after {
+		a := done(1, fail, fault)
 		a.phase, a.retry, a.due = p, retry, minute
 		return a
 	}
@@ -71,36 +65,36 @@ func recordFollows(t *testing.T, s Store) {
 	}{
 		{"success", []step{{job.MainAction, 0, job.Succeeded, job.FollowDone, done(1, 0, 0)}}},
 		{"success at the second retry", []step{
-			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
-			{job.MainAction, 1, job.Failed, job.FollowRetry, on(job.MainAction, 2, 1, 2, 0)},
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 0)},
+			{job.MainAction, 1, job.Failed, job.FollowRetry, on(job.MainAction, 2, 2, 0)},
 			{job.MainAction, 2, job.Succeeded, job.FollowDone, done(1, 2, 0)},
 		}},
 		{"fault", []step{
-			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 0)},
 			{job.MainAction, 1, job.Failed, job.FollowFault, done(1, 2, 1)},
 		}},
 		{"error action succeeds", []step{
-			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1, 1)},
-			{job.ErrorAction, 0, job.Failed, job.FollowRetry, on(job.ErrorAction, 1, 1, 2, 1)},
+			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1)},
+			{job.ErrorAction, 0, job.Failed, job.FollowRetry, on(job.ErrorAction, 1, 2, 1)},
 			{job.ErrorAction, 1, job.Succeeded, job.FollowEnd, done(1, 2, 1)},
 		}},
 		{"error action after a retry fails", []step{
-			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
-			{job.MainAction, 1, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 2, 1)},
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 0)},
+			{job.MainAction, 1, job.Failed, job.FollowError, on(job.ErrorAction, 0, 2, 1)},
 			{job.ErrorAction, 0, job.Failed, job.FollowEnd, done(1, 3, 1)},
 		}},
 		{"postponed", []step{
-			{job.MainAction, 0, job.Postponed, job.FollowRetry, on(job.MainAction, 1, 1, 0, 0)},
+			{job.MainAction, 0, job.Postponed, job.FollowRetry, on(job.MainAction, 1, 0, 0)},
 			{job.MainAction, 1, job.Succeeded, job.FollowDone, done(1, 0, 0)},
 		}},
 		{"postponed to the last", []step{{job.MainAction, 0, job.Postponed, job.FollowFault, done(1, 0, 1)}}},
 		{"skipped at first", []step{{job.MainAction, 0, job.Skipped, job.FollowDrop, done(0, 0, 0)}}},
 		{"skipped at a retry", []step{
-			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 1, 0)},
+			{job.MainAction, 0, job.Failed, job.FollowRetry, on(job.MainAction, 1, 1, 0)},
 			{job.MainAction, 1, job.Skipped, job.FollowDrop, done(1, 1, 0)},
 		}},
 		{"skipped at the error action", []step{
-			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1, 1)},
+			{job.MainAction, 0, job.Failed, job.FollowError, on(job.ErrorAction, 0, 1, 1)},
 			{job.ErrorAction, 0, job.Skipped, job.FollowDrop, done(1, 1, 1)},
 		}},
 	} {
@@ -218,103 +212,4 @@ func recordCounters(t *testing.T, s Store) {
 	e.Planned.Executions = 100 // of a run that ended here
 	w.record(e)
 	w.expect(j, at(0), after{counts: job.Counters{Executions: 100, Failures: 12, Faults: 9}})
-}
-
-// A result may speak of occurrences that never became runs.
-func recordNone(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	w.plan(j, at(0), at(time.Hour))
-	was := w.run(job.Tag(j.UID, at(0)))
-	e := result(j, at(0), job.Skipped, job.FollowNone)
-	e.Missed = 7
-	w.record(e)
-	equal(t, "run", w.run(e.Tag), was)
-	equal(t, "job", w.read(j), was.Job)
-	equal(t, "place", w.latest().Sequence, 1)
-	w.record(result(j, at(time.Hour), job.Skipped, job.FollowNone)) // of a run that is not there yet
-	equal(t, "place", w.latest().Sequence, 2)
-}
-
-func recordDeleted(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	w.plan(j, at(0), at(time.Hour))
-	w.plan(j, at(time.Hour), at(2*time.Hour))
-	w.must(w.DeleteJob(t.Context(), w.col, j))
-	w.record(
-		result(j, at(0), job.Failed, job.FollowRetry),
-		result(j, at(time.Hour), job.Succeeded, job.FollowDone),
-		result(j, at(2*time.Hour), job.Succeeded, job.FollowDone), // never planned here
-	)
-	equal(t, "agenda", w.agenda(whole()), job.Agenda{Jobs: []job.Due{}, Runs: []job.Due{}})
-	some, err := w.ShardJobs(t.Context(), w.shard, []string{j.UID})
-	w.must(err)
-	equal(t, "job", some, []*job.Job{nil})
-}
-
-// A record that cannot be applied would stop its shard for good.
-func recordNoStart(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	w.plan(j, at(0), at(time.Hour))
-	e := result(j, at(0), job.Succeeded, job.FollowDone)
-	e.StartedAt = time.Time{}
-	w.record(e)
-	w.expect(j, at(0), after{counts: job.Counters{Executions: 1}})
-}
-
-func (w *world) unmoved(j *job.Job, l job.Lease, before job.Position, e job.Effect, want error) {
-	w.Helper()
-	was, run := w.read(j), w.run(e.Tag)
-	after := before
-	after.Sequence++
-	w.fails(w.Record(w.Context(), l, before, after, []job.Effect{e}), want)
-	equal(w, "job", w.read(j), was)
-	equal(w, "run", w.run(e.Tag), run)
-	equal(w, "place", w.latest(), w.place)
-}
-
-func recordPlace(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	w.plan(j, at(0), at(time.Hour))
-	w.record(result(j, at(0), job.Failed, job.FollowRetry))
-	e := attempt(result(j, at(0), job.Succeeded, job.FollowDone), job.MainAction, 1)
-	for _, p := range []job.Position{{}, {History: "h1"}, {History: "h1", Sequence: 2}, {History: "h2", Sequence: 1}} {
-		w.unmoved(j, w.lease, p, e, job.ErrBehind)
-	}
-	w.record(e)
-}
-
-// A store that came back older does not know runs that it had planned.
-func recordUnknown(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	known := result(j, at(0), job.Failed, job.FollowRetry)
-	w.unmoved(j, w.lease, w.place, known, job.ErrBehind) // nothing was planned yet
-	w.plan(j, at(0), at(time.Hour))
-
-	after := w.place
-	after.Sequence += 2
-	unknown := result(j, at(time.Hour), job.Succeeded, job.FollowDone)
-	was := w.run(known.Tag)
-	w.fails(w.Record(t.Context(), w.lease, w.place, after, []job.Effect{known, unknown}), job.ErrBehind)
-	equal(t, "the known run", w.run(known.Tag), was)
-	equal(t, "counters", w.read(j).Status.Counters, job.Counters{})
-
-	older := result(j, at(-time.Hour), job.Succeeded, job.FollowDone) // ended long ago
-	manual := result(j, at(time.Hour), job.Succeeded, job.FollowDone)
-	manual.Manual = true // outside the schedule
-	w.record(known, older, manual)
-	equal(t, "counters", w.read(j).Status.Counters, job.Counters{Executions: 1, Failures: 1})
-}
-
-func recordLost(t *testing.T, s Store) {
-	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	w.plan(j, at(0), at(time.Hour))
-	old := w.stolen()
-	w.unmoved(j, old, w.place, result(j, at(0), job.Succeeded, job.FollowDone), job.ErrLeaseLost)
-	w.record(result(j, at(0), job.Succeeded, job.FollowDone))
 }

@@ -26,8 +26,7 @@ func request(j *job.Job, id string, now time.Time) *job.Pending {
 
 func requestRun(t *testing.T, s Store) {
 	w := newWorld(t, s)
-	j := w.create("one", at(0))
-	j = w.put(w.newJob("two"), at(time.Hour))
+	j := w.create("one", at(time.Hour))
 	r := request(j, "1", at(time.Minute))
 	w.must(w.RunJob(w.Context(), w.col, j, r))
 

@@ -90,6 +90,7 @@ func Exercise(t *testing.T, open func(t *testing.T) Store) {
 		{"settle", settleTests()},
 		{"run", runTests()},
 		{"record", recordTests()},
+		{"strange record", strangeTests()},
 		{"final", finalTests()},
 		{"restore", restoreTests()},
 		{"progress", progressTests()},

@@ -1,0 +1,115 @@
+package planner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/carillon-scheduler/carillon/planner"
+	"github.com/carillon-scheduler/carillon/shared/job"
+)
+
+// A snapshot is all that redis holds, as a function that puts it back.
+type snapshot []func(redis.Pipeliner)
+
+// snapshot takes one, in one transaction.
+func (w *world) snapshot() snapshot {
+	w.Helper()
+	ctx := w.Context()
+	names, err := w.rdb.Keys(ctx, "*").Result()
+	w.must(err)
+	slices.Sort(names)
+	kinds := make(map[string]string)
+	for _, name := range names {
+		kinds[name] = w.rdb.Type(ctx, name).Val()
+	}
+	var s snapshot
+	var reads []func()
+	_, err = w.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, name := range names {
+			switch kinds[name] {
+			case "hash":
+				h := p.HGetAll(ctx, name)
+				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.HSet(ctx, name, h.Val()) }) })
+			case "zset":
+				z := p.ZRangeWithScores(ctx, name, 0, -1)
+				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.ZAdd(ctx, name, z.Val()...) }) })
+			case "set":
+				m := p.SMembers(ctx, name)
+				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.SAdd(ctx, name, m.Val()) }) })
+			}
+		}
+		return nil
+	})
+	w.must(err)
+	for _, read := range reads {
+		read()
+	}
+	return s
+}
+
+// putBack replaces all that redis holds, in one transaction.
+func (w *world) putBack(s snapshot) {
+	w.Helper()
+	_, err := w.rdb.TxPipelined(w.Context(), func(p redis.Pipeliner) error {
+		p.FlushAll(w.Context())
+		for _, write := range s {
+			write(p)
+		}
+		return nil
+	})
+	w.must(err)
+}
+
+// A stumbling store fails some of the calls that change it, before or after it
+// did what it was asked for.
+type stumbling struct {
+	planner.Store
+	mu    sync.Mutex
+	calls int
+}
+
+var errStumbled = errors.New("stumbled")
+
+func (s *stumbling) stumble(call func() error) error {
+	s.mu.Lock()
+	s.calls++
+	n := s.calls
+	s.mu.Unlock()
+	if n%7 == 3 && n < 50 {
+		if n%2 == 0 {
+			return errStumbled
+		}
+		return errors.Join(call(), errStumbled)
+	}
+	return call()
+}
+
+func (s *stumbling) Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error {
+	return s.stumble(func() error { return s.Store.Adopt(ctx, l, list) })
+}
+
+func (s *stumbling) Record(ctx context.Context, l job.Lease, before, after job.Position, effects []job.Effect) error {
+	return s.stumble(func() error { return s.Store.Record(ctx, l, before, after, effects) })
+}
+
+func (s *stumbling) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
+	return s.stumble(func() error { return s.Store.RestoreProgress(ctx, l, uid, c) })
+}
+
+func (s *stumbling) Settle(ctx context.Context, l job.Lease, steps []job.Step) error {
+	return s.stumble(func() error { return s.Store.Settle(ctx, l, steps) })
+}
+
+func (s *stumbling) Dispatched(ctx context.Context, l job.Lease, ds []*job.Dispatch, sequences []uint64, watchAt time.Time) error {
+	return s.stumble(func() error { return s.Store.Dispatched(ctx, l, ds, sequences, watchAt) })
+}
+
+func (s *stumbling) Plan(ctx context.Context, l job.Lease, steps []job.Step) (taken []job.Taken, err error) {
+	err = s.stumble(func() (err error) { taken, err = s.Store.Plan(ctx, l, steps); return err })
+	return taken, err
+}
