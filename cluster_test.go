@@ -231,16 +231,6 @@ func (c *cluster) judge(crashes int) {
 			late = append(late, got[0].at.Sub(due))
 		}
 	}
-	for n := range c.each {
-		var l []time.Duration
-		for i := range c.jobs {
-			if got := c.received[call{fmt.Sprintf("j%d", i), c.first.Add(time.Duration(n) * *clusterEvery)}]; len(got) > 0 {
-				l = append(l, got[0].at.Sub(c.first.Add(time.Duration(n)**clusterEvery)))
-			}
-		}
-		slices.Sort(l)
-		t.Logf("round %d: min %v p50 %v max %v", n, l[0], l[len(l)/2], l[len(l)-1])
-	}
 	slices.Sort(late)
 	at := func(q float64) time.Duration {
 		return late[min(len(late)-1, int(q*float64(len(late))))].Round(100 * time.Microsecond)

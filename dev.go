@@ -133,7 +133,7 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 			return nil, err
 		}
 		b.stops = append(b.stops, nc.Close)
-		b.queue, err = queue.Open(ctx, nc, queue.Config{Shards: c.Shards, Replicas: c.Replicas, Log: log})
+		b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, log))
 		return b, err
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -144,7 +144,7 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 		return nil, err
 	}
 	b.stops = append(b.stops, stop)
-	b.queue, err = queue.Open(ctx, nc, queue.Config{Shards: c.Shards, Replicas: c.Replicas, Log: log})
+	b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, log))
 	return b, err
 }
 

@@ -173,8 +173,17 @@ func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, 
 		return nil, err
 	}
 	b.stops = append(b.stops, nc.Close)
-	b.queue, err = queue.Open(ctx, nc, queue.Config{Shards: cl.Shards, Replicas: cl.Replicas, Log: log})
+	b.queue, err = queue.Open(ctx, nc, queueConfig(cl, log))
 	return b, err
+}
+
+// ackWait is how long a worker may be silent before what it has is given to
+// another: how late an attempt is whose worker died. Workers say that they live
+// three times as often.
+const ackWait = 10 * time.Second
+
+func queueConfig(cl *clusterFlags, log *slog.Logger) queue.Config {
+	return queue.Config{Shards: cl.Shards, Replicas: cl.Replicas, AckWait: ackWait, Log: log}
 }
 
 // close lets go of everything, last first.

@@ -19,12 +19,12 @@ func (w *world) waits(j *job.Job) {
 }
 
 // DESIGN.md §2, step 3: "A retry of a job that was disabled or deleted meanwhile
-// ends as skipped."
+// ends as skipped".
 func TestRetryOfAChangedJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	for _, tt := range []struct {
 		name   string
 		change func(w *world, j *job.Job)
@@ -74,7 +74,7 @@ func TestRetryUsesTheRevisionPlanned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	k.on("updated", outcomes(job.Failed, job.Failed, job.Failed, job.Succeeded))
 	old := calling(job.HTTP, fixed(200*time.Millisecond, 2), nil)
 	fallback := calling(job.StorageQueue, nil, nil)
@@ -107,7 +107,7 @@ func TestDisabledJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	j := w.create("switched", job.Definition{Recurrence: every(1, 0)})
 	w.eventually("the first", func() bool { return len(k.performed(j)) > 0 })
 	w.update(j, func(n *job.Job) { n.State = job.Disabled })
@@ -147,7 +147,7 @@ func TestRunRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	start := w.store.Now().Add(time.Hour).Truncate(time.Millisecond)
 	for _, state := range []job.State{job.Enabled, job.Disabled} {
 		name := "run-" + string(state)
@@ -182,7 +182,7 @@ func TestDisabledCollection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	k.on("retried", outcomes(job.Failed))
 	j := w.create("goes-on", job.Definition{Recurrence: every(1, 0)})
 	off := w.create("disabled", job.Definition{State: job.Disabled, Recurrence: every(1, 0)})
@@ -223,7 +223,7 @@ func TestDeletedCollection(t *testing.T) {
 	w.planAs(cfg)
 	w.ready()
 	var uids []string
-	for _, name := range strings.Fields("a b c d e f g h i j") {
+	for name := range strings.FieldsSeq("a b c d e f g h i j") {
 		uids = append(uids, w.create(name, job.Definition{Recurrence: every(1, 0)}).UID)
 	}
 	w.deleteCollection()

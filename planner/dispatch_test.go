@@ -149,12 +149,12 @@ func TestRuns(t *testing.T) {
 		}
 		return list
 	}
-	runs := func(end uint64) (s *desk, q *mailbox, ds []*job.Dispatch) {
+	runs := func(end uint64) (*mailbox, []*job.Dispatch) {
 		t.Helper()
 		ended, lostAndEnded := run("ended"), sent("lost-and-ended", 14)
 		ended.Job, lostAndEnded.Job = nil, nil
-		s = &desk{runs: []*job.Waiting{run("open"), ended, sent("there", 12), sent("lost", 13), lostAndEnded}}
-		q = &mailbox{present: []uint64{12}, end: job.Position{History: "h", Sequence: end}}
+		s := &desk{runs: []*job.Waiting{run("open"), ended, sent("there", 12), sent("lost", 13), lostAndEnded}}
+		q := &mailbox{present: []uint64{12}, end: job.Position{History: "h", Sequence: end}}
 		o := newTestOwner(t, s, q)
 		o.at = job.Position{History: "h", Sequence: 20}
 		ds, err := o.runs(t.Context(), nil)
@@ -170,11 +170,11 @@ func TestRuns(t *testing.T) {
 				t.Errorf("watched on (-want +got):\n%s", diff)
 			}
 		}
-		return s, q, ds
+		return q, ds
 	}
 
 	// Results are outstanding: one of them may be of those that are gone.
-	_, q, ds := runs(21)
+	q, ds := runs(21)
 	if diff := cmp.Diff([]string{"open/MainAction/0/0"}, ids(ds)); diff != "" {
 		t.Errorf("results outstanding: dispatches (-want +got):\n%s", diff)
 	}
@@ -182,7 +182,7 @@ func TestRuns(t *testing.T) {
 		t.Errorf("results outstanding: skipped %+v", q.results)
 	}
 
-	_, q, ds = runs(20)
+	q, ds = runs(20)
 	if diff := cmp.Diff([]string{"open/MainAction/0/0", "lost/MainAction/0/1"}, ids(ds)); diff != "" {
 		t.Errorf("dispatches (-want +got):\n%s", diff)
 	}

@@ -1,9 +1,11 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -90,7 +92,10 @@ func (o *owner) session(ctx context.Context) error {
 	}
 	results, failed := make(chan []job.Record), make(chan error, 1)
 	follow, stop := context.WithCancel(work)
-	go func() {
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer stop()
+	following.Go(func() {
 		failed <- o.cfg.Queue.Follow(follow, o.shard, o.at, o.cfg.Batch, func(rs []job.Record) error {
 			select {
 			case results <- rs:
@@ -99,14 +104,7 @@ func (o *owner) session(ctx context.Context) error {
 				return follow.Err()
 			}
 		})
-	}()
-	ended := false
-	defer func() {
-		stop()
-		if !ended {
-			_ = <-failed // it has to have ended
-		}
-	}()
+	})
 
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -115,11 +113,7 @@ func (o *owner) session(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:
-			ended = true
-			if err == nil {
-				err = errors.New("history can be followed no longer")
-			}
-			return err
+			return cmp.Or(err, errors.New("history can be followed no longer"))
 		case rs := <-results:
 			if err := o.record(work, rs, o.cfg.Store.Now()); err != nil {
 				return err

@@ -44,7 +44,7 @@ func TestPlannersShareAndHandOver(t *testing.T) {
 	w := newWorld(t)
 	stop := map[string]func(){"p1": w.planAs(w.settings("p1"))}
 	w.ready()
-	k, _ := w.work()
+	k := w.work()
 	j := w.create("often", job.Definition{Recurrence: every(1, 0)})
 	stop["p2"] = w.planAs(w.settings("p2"))
 	w.eventually("an even share", func() bool { return w.owner(0) != w.owner(1) })
@@ -67,7 +67,7 @@ func TestPlannerCutOff(t *testing.T) {
 	_, cfg.Store = w.connect(&l)
 	w.planAs(cfg)
 	w.ready()
-	k, _ := w.work()
+	k := w.work()
 	k.on("retried", outcomes(job.Failed, job.Succeeded))
 	j := w.create("often", job.Definition{Recurrence: every(1, 0)})
 	retried := w.create("retried", job.Definition{Action: calling(job.HTTP, fixed(1500*time.Millisecond, 1), nil)})
@@ -91,7 +91,7 @@ func TestRedisAway(t *testing.T) {
 	_, cfg.Store = w.connect(&l)
 	w.planAs(cfg)
 	w.ready()
-	k, _ := w.work()
+	k := w.work()
 	j := w.create("often", job.Definition{Recurrence: every(1, 0)})
 	k.gapless(j, 1)
 	l.cut()
@@ -124,7 +124,7 @@ func TestStalePlannerCannotCommit(t *testing.T) {
 		t.Errorf("the stale planner planned: %+v", s)
 	}
 	w.planAs(w.settings("p2")) // which takes over when the thief's lease ends
-	k, _ := w.work()
+	k := w.work()
 	w.is(j, job.Completed, 1, 0, 0)
 	if n := len(k.performed(j)); n != 1 {
 		t.Errorf("performed %d times", n)

@@ -40,7 +40,7 @@ func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.plan()
-	k, _ := w.work()
+	k := w.work()
 	const month = 30 * 24 * time.Hour
 	k.on("seldom", outcomes(job.Failed))
 	k.on("retried", outcomes(job.Failed))
@@ -119,7 +119,7 @@ func TestDispatchStreamLost(t *testing.T) {
 	j := w.create("once", job.Definition{})
 	w.eventually("the dispatch", func() bool { return len(w.dispatched()) == 1 })
 	w.drop("DISPATCH")
-	k, _ := w.work()
+	k := w.work()
 	w.is(j, job.Completed, 1, 0, 0)
 	if n := len(k.performed(j)); n != 1 {
 		t.Errorf("performed %d times", n)
@@ -132,7 +132,7 @@ func TestHistoryStreamLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plan()
-	k, _ := w.work()
+	k := w.work()
 	k.on("late", outcomes(job.Failed, job.Succeeded))
 	often := w.create("often", job.Definition{Recurrence: every(1, 5)})
 	late := w.create("late", job.Definition{Action: calling(job.HTTP, fixed(3*time.Second, 1), nil)})

@@ -30,7 +30,7 @@ func TestRedisLost(t *testing.T) {
 func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	w := newWorld(t)
 	stop := w.plan()
-	k, _ := w.work()
+	k := w.work()
 	release := make(chan struct{})
 	k.on("often", outcomes(job.Failed, job.Succeeded))
 	k.on("late", outcomes(job.Failed, job.Failed, job.Succeeded))

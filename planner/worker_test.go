@@ -28,11 +28,11 @@ const postponedFor = 150 * time.Millisecond
 // vanish is the outcome of an attempt of which nothing is heard.
 const vanish job.Outcome = "vanish"
 
-// work runs a worker until stop or the end of the test.
-func (w *world) work() (k *worker, stop func()) {
-	k = &worker{world: w, script: make(map[string]func(*job.Dispatch) job.Outcome)}
-	stop = w.background(func(ctx context.Context) error { return w.queue.Consume(ctx, 64, k.perform) })
-	return k, stop
+// work runs a worker until the end of the test.
+func (w *world) work() *worker {
+	k := &worker{world: w, script: make(map[string]func(*job.Dispatch) job.Outcome)}
+	w.background(func(ctx context.Context) error { return w.queue.Consume(ctx, 64, k.perform) })
+	return k
 }
 
 func (k *worker) perform(ctx context.Context, d *job.Dispatch, _ int) job.Verdict {
@@ -44,10 +44,10 @@ func (k *worker) perform(ctx context.Context, d *job.Dispatch, _ int) job.Verdic
 	if script != nil {
 		r.Outcome = script(d)
 	}
-	switch r.Outcome {
-	case vanish:
+	if r.Outcome == vanish {
 		return job.Verdict{}
-	case job.Postponed:
+	}
+	if r.Outcome == job.Postponed {
 		r.RetryAfter = postponedFor
 	}
 	r.EndedAt = k.store.Now()

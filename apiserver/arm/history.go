@@ -2,6 +2,7 @@ package arm
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -36,8 +37,8 @@ func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
 		return nil, err
 	}
 	records, err := a.cfg.History.History(ctx, c.Shard(a.cfg.Shards), j.UID)
-	if err != nil {
-		return nil, err
+	if err != nil { // whatever it is, it is the broker's
+		return nil, fmt.Errorf("%w: %w", job.ErrUnavailable, err)
 	}
 	var items [][]byte
 	next := ""

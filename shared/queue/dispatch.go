@@ -9,9 +9,9 @@ import (
 )
 
 // Dispatch hands attempts to the workers. It blocks until the broker has
-// answered for every one, at most about 10 s, or until ctx is done, and returns
-// their sequences: 0 for one that was not acknowledged, in which case err says
-// why. Such a one may have been stored all the same; to dispatch it again is
+// answered for every one, but no longer than 10 s for each MaxPending of them,
+// or until ctx is done, and returns their sequences: 0 for one that was not
+// acknowledged, in which case err says why. Such a one may have been stored all the same; to dispatch it again is
 // always right.
 //
 // An attempt whose id was dispatched within the last 30 s is not stored again,

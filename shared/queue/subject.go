@@ -72,7 +72,7 @@ func entryKind(e *job.Entry) (string, error) {
 	return kinds[0], nil
 }
 
-// ofShard are the filters for all messages of a shard.
+// The filters for all messages of a shard.
 func dispatchesOf(shard int) string { return "dispatch." + strconv.Itoa(shard) + ".*" }
 func historyOf(shard int) string    { return "history." + strconv.Itoa(shard) + ".*" }
 func entriesOf(shard int) string    { return "definitions." + strconv.Itoa(shard) + ".*.*" }
