@@ -199,7 +199,7 @@ func TestWaiting(t *testing.T) {
 	q, _ := open(t)
 	var want []uint64
 	for n := range 3 { // of three shards, mixed, more than a batch each
-		ds := dispatchesOf(uid(n), 600)
+		ds := dispatchesOf(uid(n), 2100)
 		for i, d := range ds {
 			d.Shard = i % 3
 		}

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
@@ -49,49 +45,35 @@ type follower struct {
 	begun bool
 }
 
-// round makes a consumer that begins where the one before ended, and reads it
-// until something goes wrong or ctx is done.
+// round makes a reader that begins where the one before ended, and reads until
+// something goes wrong or ctx is done.
 func (f *follower) round(ctx context.Context, works func()) error {
-	consumer, err := f.consumer(ctx)
+	if err := f.place(ctx); err != nil {
+		return err
+	}
+	r, err := f.q.newReader(ctx, history, historyOf(f.shard), f.at.Sequence)
 	if err != nil {
 		return err
 	}
-	in := &inbox{last: f.at.Sequence, more: make(chan struct{}, 1), gap: make(chan error, 1)}
-	p, err := f.q.newPull(history, consumer, in.put)
-	if err != nil {
-		return err
-	}
-	defer f.discard(ctx, consumer)
-	defer p.stop()
+	defer r.close(ctx)
 	works()
 	for {
-		list := in.take(f.limit)
+		list, err := r.read(ctx, f.limit)
+		if err != nil {
+			return err
+		}
 		if err := f.hand(ctx, list); err != nil {
 			return err
-		}
-		if len(list) == f.limit {
-			continue
-		}
-		p.want(2*f.limit - in.len())
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-p.lost:
-			return err
-		case err := <-in.gap:
-			return err
-		case <-p.over:
-		case <-in.more:
 		}
 	}
 }
 
-// consumer makes a consumer for what comes after f.at.
-func (f *follower) consumer(ctx context.Context) (name string, err error) {
+// place makes sure that f.at is a place in the present history.
+func (f *follower) place(ctx context.Context) error {
 	identity, last, err := f.q.historyState(ctx)
 	switch {
 	case err != nil:
-		return "", err
+		return err
 	case identity == f.at.History:
 		if f.at.Sequence > last {
 			// The broker came back older. What it forgot is in the store already,
@@ -100,36 +82,16 @@ func (f *follower) consumer(ctx context.Context) (name string, err error) {
 			f.at.Sequence = last
 		}
 	case f.begun:
-		return "", fatal{errReplaced}
+		return fatal{errReplaced}
 	default:
 		f.at = job.Position{History: identity}
 	}
 	f.begun = true
-	err = f.q.ask(ctx, func(ctx context.Context) error {
-		c, err := f.q.js.CreateConsumer(ctx, history, reader(historyOf(f.shard), f.at.Sequence))
-		if err == nil {
-			name = c.CachedInfo().Name
-		}
-		return err
-	})
-	return name, err
-}
-
-// discard deletes a consumer. If it cannot, the broker does so later.
-func (f *follower) discard(ctx context.Context, consumer string) {
-	if f.q.connected() != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	_ = f.q.js.DeleteConsumer(ctx, history, consumer)
+	return nil
 }
 
 // hand emits what was read.
 func (f *follower) hand(ctx context.Context, list []*message) error {
-	if len(list) == 0 {
-		return nil
-	}
 	records := make([]job.Record, 0, len(list))
 	for _, m := range list {
 		r, err := decodeResult(m.data)
@@ -146,52 +108,4 @@ func (f *follower) hand(ctx context.Context, list []*message) error {
 	}
 	f.at.Sequence = list[len(list)-1].sequence
 	return nil
-}
-
-// inbox holds what a pull delivered and nobody has taken.
-type inbox struct {
-	more chan struct{} // signaled when something is put in
-	gap  chan error    // receives an error if something was lost on the way
-
-	mu    sync.Mutex
-	list  []*message
-	count uint64 // messages of the consumer so far
-	last  uint64 // sequence of the last
-	torn  bool
-}
-
-func (b *inbox) put(m *nats.Msg) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	meta, err := m.Metadata()
-	if err == nil && (meta.Sequence.Consumer != b.count+1 || meta.Sequence.Stream <= b.last) {
-		err = fmt.Errorf("message %d of the consumer follows %d", meta.Sequence.Consumer, b.count)
-	}
-	if b.torn || err != nil {
-		b.torn = true
-		select {
-		case b.gap <- err:
-		default:
-		}
-		return
-	}
-	b.count, b.last = meta.Sequence.Consumer, meta.Sequence.Stream
-	b.list = append(b.list, &message{m.Subject, meta.Sequence.Stream, meta.Timestamp.UTC(), m.Data})
-	signal(b.more)
-}
-
-func (b *inbox) len() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.list)
-}
-
-// take removes the first messages, at most n.
-func (b *inbox) take(n int) []*message {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n = min(n, len(b.list))
-	list := b.list[:n:n]
-	b.list = b.list[n:]
-	return list
 }

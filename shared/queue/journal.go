@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -35,20 +36,74 @@ func (q *Queue) Journal(ctx context.Context, entries ...job.Entry) error {
 // Entries calls visit for every entry of a shard whose sequence is larger than
 // after, in order, and returns the sequence of the last, or after if there is
 // none. Entries that are added meanwhile may be left out. It returns visit's
-// error, wrapped. It blocks for a round trip for every few hundred entries.
+// error, wrapped. It blocks for a few round trips, and then reads some ten
+// thousand entries a second.
 func (q *Queue) Entries(ctx context.Context, shard int, after uint64, visit func(job.Entry) error) (last uint64, err error) {
 	if err := q.shard(shard); err != nil {
 		return after, fmt.Errorf("read journal: %w", err)
 	}
-	last, err = q.scan(ctx, definitions, entriesOf(shard), selection{Sequence: after + 1}, func(m *message) error {
-		e, err := decodeEntry(m.data)
+	last, err = q.entries(ctx, entriesOf(shard), after, visit)
+	return last, wrap("read journal", err)
+}
+
+// entriesAtOnce is how many entries are read ahead.
+const entriesAtOnce = 1024
+
+func (q *Queue) entries(ctx context.Context, filter string, after uint64, visit func(job.Entry) error) (last uint64, err error) {
+	last = after
+	end, err := q.last(ctx, definitions, filter)
+	if err != nil || end <= after {
+		return last, err
+	}
+	ctx, cancel := q.online(ctx)
+	defer cancel()
+	r, err := q.newReader(ctx, definitions, filter, after)
+	if err != nil {
+		return last, err
+	}
+	defer r.close(ctx)
+	for last < end {
+		list, err := q.readSoon(ctx, r)
 		if err != nil {
-			return q.undecodable(ctx, definitions, m, err)
+			return last, err
 		}
-		e.Sequence = m.sequence
-		return visit(*e)
-	})
-	return max(last, after), wrap("read journal", err)
+		for _, m := range list {
+			e, err := decodeEntry(m.data)
+			if err != nil {
+				err = q.undecodable(ctx, definitions, m, err)
+			} else {
+				e.Sequence = m.sequence
+				err = visit(*e)
+			}
+			if err != nil {
+				return last, err
+			}
+			last = m.sequence
+		}
+		if len(list) > 0 {
+			continue
+		}
+		// Nothing more comes. Either the copy that is read lags behind, or what
+		// was last is gone.
+		switch m, err := q.get(ctx, definitions, selection{Sequence: last + 1, Next: filter}); {
+		case err != nil:
+			return last, err
+		case m == nil:
+			return last, nil
+		}
+	}
+	return last, nil
+}
+
+// readSoon is [reader.read], but returns nothing if nothing has come for a while.
+func (q *Queue) readSoon(ctx context.Context, r *reader) ([]*message, error) {
+	soon, cancel := context.WithTimeoutCause(ctx, time.Second, errSlow)
+	defer cancel()
+	list, err := r.read(soon, entriesAtOnce)
+	if errors.Is(err, errSlow) {
+		return nil, nil
+	}
+	return list, err
 }
 
 // JournalEnd returns the sequence of the newest entry of a shard, 0 if there is

@@ -1,18 +1,14 @@
 package queue_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/nats-io/nats.go"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
 	"github.com/carillon-scheduler/carillon/shared/queue"
@@ -215,67 +211,5 @@ func TestForget(t *testing.T) {
 	}
 	if list, last := entries(t, q, 5); len(list) != 0 || last != 5 {
 		t.Errorf("a new journal has %v, up to %d", list, last)
-	}
-}
-
-// TestEntriesDespiteALaggingCopy has a copy of the stream answer that holds only
-// the first entries yet, or none, as copies in a cluster may for a while.
-func TestEntriesDespiteALaggingCopy(t *testing.T) {
-	for _, has := range []int{0, 2, 5} {
-		q, nc := open(t)
-		js := streams(t, nc)
-		for i := range 5 {
-			journal(t, q, jobEntry(uid(i), 1))
-		}
-		s, err := js.Stream(t.Context(), "DEFINITIONS")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := s.CachedInfo().Config
-		first := s.CachedInfo().State.FirstSeq
-		c.AllowDirect = false // so that this test is the only copy that answers
-		if s, err = js.UpdateStream(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-		sub, err := nc.Subscribe("$JS.API.DIRECT.GET.DEFINITIONS", func(m *nats.Msg) {
-			var from struct {
-				Sequence uint64 `json:"seq"`
-			}
-			if err := json.Unmarshal(m.Data, &from); err != nil {
-				t.Error(err)
-			}
-			last := uint64(0)
-			for sequence := max(from.Sequence, first); sequence < first+uint64(has); sequence++ {
-				raw, err := s.GetMsg(context.Background(), sequence)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_ = m.RespondMsg(&nats.Msg{Data: raw.Data, Header: nats.Header{
-					"Nats-Subject": {raw.Subject}, "Nats-Sequence": {fmt.Sprint(sequence)},
-					"Nats-Time-Stamp": {noon.Format(time.RFC3339Nano)}, "Nats-Last-Sequence": {fmt.Sprint(last)},
-				}})
-				last = sequence
-			}
-			end := nats.Header{"Status": {"404"}}
-			if last != 0 {
-				end = nats.Header{"Status": {"204"}, "Nats-Num-Pending": {"0"}, "Nats-Last-Sequence": {fmt.Sprint(last)}}
-			}
-			_ = m.RespondMsg(&nats.Msg{Header: end})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, _ := entries(t, q, 0)
-		var uids []string
-		for _, e := range list {
-			uids = append(uids, e.UID)
-		}
-		if d := cmp.Diff([]string{uid(0), uid(1), uid(2), uid(3), uid(4)}, uids); d != "" {
-			t.Errorf("copy has %d: %s", has, d)
-		}
-		if err := sub.Unsubscribe(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

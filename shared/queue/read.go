@@ -157,9 +157,10 @@ func (q *Queue) scan(ctx context.Context, stream, filter string, from selection,
 	return last, nil
 }
 
-// What one batch may hold. The broker prepares one at a time for a connection.
+// What one batch may hold. The broker prepares one at a time for a connection,
+// and counts for each what is left of the shard.
 const (
-	batchMessages = 512
+	batchMessages = 2048
 	batchBytes    = 4 << 20
 )
 

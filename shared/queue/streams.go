@@ -108,11 +108,11 @@ func (cfg *Config) consumer() jetstream.ConsumerConfig {
 	}
 }
 
-// reader is the consumer of one who reads the history of a shard in order. It
-// goes away with its reader.
-func reader(filter string, after uint64) jetstream.ConsumerConfig {
+// readerConfig is the consumer of one who reads a stream in order. It goes away
+// with its reader.
+func readerConfig(filter string, after uint64) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
-		Description:       "carillon: reads a shard's history in order",
+		Description:       "carillon: reads a shard in order",
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       after + 1,
 		FilterSubject:     filter,

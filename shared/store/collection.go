@@ -177,6 +177,11 @@ func (s *Store) PutCollection(ctx context.Context, c, was *job.Collection, exact
 			return err
 		}
 	}
+	if was == nil {
+		if err := s.room(ctx, c.Subscription); err != nil {
+			return err
+		}
+	}
 	def, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("put collection: %w", err)

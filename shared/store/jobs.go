@@ -188,8 +188,9 @@ func (s *Store) DeleteJob(ctx context.Context, c *job.Collection, j *job.Job) er
 }
 
 // remember is for how long a deleted job stays deleted whatever the journal
-// says: longer than anybody takes to journal the deletion, and to apply what
-// was read of the journal before.
+// says, longer than anybody takes to journal the deletion and to apply what was
+// read of the journal before, and for how long a request for a run is known when
+// it is repeated.
 const remember = 10 * time.Minute
 
 func (s *Store) deleteJob(ctx context.Context, what string, sh shard, j *job.Job) error {
@@ -203,14 +204,17 @@ func (s *Store) deleteJob(ctx context.Context, what string, sh shard, j *job.Job
 }
 
 // RunJob adds a run that a request asked for, due now. Asking again with the
-// same tag changes nothing while the run is under way.
+// same tag changes nothing while the run is under way, nor for some minutes.
 func (s *Store) RunJob(ctx context.Context, c *job.Collection, j *job.Job, r *job.Pending) error {
 	if r.At.IsZero() {
 		return errors.New("run job: nominal time is required")
 	}
 	sh := s.shardOf(c.CollectionRef)
-	keys := []string{sh.state(), sh.collection(c.CollectionRef), sh.job(j.UID), sh.runs(), sh.run(r.Tag)}
-	if err := s.run(ctx, "run job", runJobScript, keys, c.UID, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At)); err != nil {
+	keys := []string{sh.state(), sh.collection(c.CollectionRef), sh.job(j.UID), sh.runs(), sh.run(r.Tag), sh.asked()}
+	now := s.Now()
+	err := s.run(ctx, "run job", runJobScript, keys,
+		c.UID, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At), millis(now), millis(now.Add(-remember)))
+	if err != nil {
 		return err
 	}
 	s.wake(ctx, sh)

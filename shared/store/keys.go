@@ -28,6 +28,7 @@ func (s shard) due() string         { return s.key("due", "") }         // zset:
 func (s shard) runs() string        { return s.key("runs", "") }        // zset: tag -> next action, ms
 func (s shard) final() string       { return s.key("final", "") }       // zset: job uid -> when it became final, ms
 func (s shard) dead() string        { return s.key("dead", "") }        // zset: uid of a job deleted a moment ago -> when, ms
+func (s shard) asked() string       { return s.key("asked", "") }       // zset: tag of a run asked for a moment ago -> when, ms
 func (s shard) collections() string { return s.key("collections", "") } // zset: collection's key -> 0
 func (s shard) gone() string        { return s.key("gone", "") }        // set: uids of deleted collections
 

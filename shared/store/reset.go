@@ -47,7 +47,7 @@ func (s *Store) Reset(ctx context.Context, l job.Lease) error {
 			return err
 		}
 	}
-	return s.drop(ctx, l, []string{sh.runs(), sh.due(), sh.final(), sh.dead(), sh.collections(), sh.gone()})
+	return s.drop(ctx, l, []string{sh.runs(), sh.due(), sh.final(), sh.dead(), sh.asked(), sh.collections(), sh.gone()})
 }
 
 // dropJobs takes the jobs of a collection away.

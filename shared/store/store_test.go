@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,20 +105,27 @@ func TestStaleClaim(t *testing.T) {
 	}
 }
 
-// between does something once, just before a client's next pipeline that reads
-// collections.
+// between does something once, just before a client's next command of a name.
 type between struct {
-	redis.Hook
+	name string
 	once sync.Once
 	do   func()
 }
 
-func (b *between) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (b *between) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == b.name {
+			b.once.Do(b.do)
+		}
+		return next(ctx, cmd)
+	}
+}
 
 func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "hmget" {
+		if cmds[0].Name() == b.name {
 			b.once.Do(b.do)
 		}
 		return next(ctx, cmds)
@@ -133,7 +141,7 @@ func TestCollectionDeletedWhileListed(t *testing.T) {
 	for _, name := range []string{"a", "b", "d", "e"} {
 		f.must(f.PutCollection(t.Context(), newCollection(name), nil, false))
 	}
-	rdb.AddHook(&between{do: func() { f.must(s.DeleteCollection(t.Context(), newCollection("b"))) }})
+	rdb.AddHook(&between{name: "hmget", do: func() { f.must(s.DeleteCollection(t.Context(), newCollection("b"))) }})
 	list, err := store.New(rdb, shards).Collections(t.Context(), "s", "", "", 4)
 	f.must(err)
 	var got []string
@@ -162,7 +170,7 @@ func TestCollectionWrittenWhileRestored(t *testing.T) {
 				c.Revision, c.Location = n, location
 				return c
 			}
-			rdb.AddHook(&between{do: func() {
+			rdb.AddHook(&between{name: "evalsha", do: func() {
 				f.must(s.PutCollection(t.Context(), revision(tt.written, "written"), f.collection, false))
 			}})
 			f.must(store.New(rdb, shards).RestoreCollection(t.Context(), f.lease, revision(3, "restored")))
@@ -193,15 +201,62 @@ func TestWakeOfClosedClient(t *testing.T) {
 	}
 }
 
-func TestReady(t *testing.T) {
-	s := open(t, connect(t, standIn(t)))
-	if err := s.Ready(t.Context()); !errors.Is(err, job.ErrNotReady) {
-		t.Errorf("Ready of an empty store = %v", err)
-	}
-	f := newFixture(t, s)
-	f.must(s.Ready(t.Context()))
-	f.must(s.SetProgress(t.Context(), f.lease, job.Progress{}))
-	if err := s.Ready(t.Context()); !errors.Is(err, job.ErrNotReady) {
-		t.Errorf("Ready with one shard that is not = %v", err)
-	}
+// TestNothingIsLeft checks that what was deleted leaves nothing in Redis that
+// nobody will ever look at.
+func TestNothingIsLeft(t *testing.T) {
+	everywhere(t, func(t *testing.T, o *redis.UniversalOptions) {
+		rdb := connect(t, o)
+		f := newFixture(t, open(t, rdb))
+		sh := "carillon:{s" + strconv.Itoa(f.lease.Shard) + "}:"
+		now := time.UnixMilli(1_800_000_000_000)
+		fields := func(want bool) {
+			t.Helper()
+			all, err := rdb.HKeys(t.Context(), sh+"job:"+f.job(0).UID).Result()
+			f.must(err)
+			if got := slices.Contains(all, "def:2") || slices.Contains(all, "old"); got != want {
+				t.Errorf("an old definition is kept: %t, want %t", got, want)
+			}
+		}
+		update := func(j *job.Job) *job.Job {
+			t.Helper()
+			next := *j
+			next.Revision++
+			f.must(f.PutJob(t.Context(), job.Write{Collection: f.collection, Was: j, Job: &next, MaxJobs: 9}))
+			return &next
+		}
+		one := f.job(0)
+		f.create(one, now)
+		one = update(one)
+		fields(false) // no run is active
+		steps := f.steps([]*job.Job{one}, 0)
+		f.plan(steps)
+		one = update(one)
+		fields(true)
+		f.record(done(steps))
+		fields(false)
+		steps = f.steps([]*job.Job{one}, 1)
+		steps[0].NextAt = time.Time{}
+		f.plan(steps)
+		f.record(done(steps)) // now it is final
+		f.must(f.DeleteJob(t.Context(), f.collection, one))
+
+		two := f.job(1)
+		f.create(two, now)
+		steps = f.steps([]*job.Job{two}, 0)
+		f.plan(steps)
+		f.must(f.DeleteCollection(t.Context(), f.collection))
+		f.must(f.Clear(t.Context(), f.lease.Shard, two))
+		f.record(done(steps))
+		f.must(f.RestoreProgress(t.Context(), f.lease, "absent", &job.Checkpoint{State: job.Completed, LastAt: now}))
+		if _, err := f.Orphans(t.Context(), f.lease.Shard, 9); err != nil {
+			t.Fatal(err)
+		}
+
+		got, err := rdb.Keys(t.Context(), sh+"*").Result()
+		f.must(err)
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{sh + "dead", sh + "lease", sh + "state"}, got); diff != "" {
+			t.Errorf("keys (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -1,15 +1,17 @@
--- run_job adds a run that a request asked for. The schedule is untouched.
+-- run_job adds a run that a request asked for, unless it did so a moment ago: a
+-- client may repeat its request. The schedule is untouched.
 --
 -- KEYS[1]  state       hash  ready
 -- KEYS[2]  collection  hash  uid, rev
 -- KEYS[3]  job         hash  rev, state, repeat, active
 -- KEYS[4]  runs        zset  tag -> next action, ms
 -- KEYS[5]  run         hash  uid, rev, at, repeat, manual, phase, retry
--- ARGV     collection's uid, revision; job's uid, revision; tag; nominal time (ms)
+-- KEYS[6]  asked       zset  tag -> when it was asked for, ms
+-- ARGV     collection's uid, revision; job's uid, revision; tag; nominal time (ms); now (ms) and what is old (ms)
 --
 -- Returns OK, NOTREADY, CHANGED or FINAL.
-local state, collection, job, runs, run = unpack(KEYS)
-local cuid, crev, uid, rev, tag, at = unpack(ARGV)
+local state, collection, job, runs, run, asked = unpack(KEYS)
+local cuid, crev, uid, rev, tag, at, now, old = unpack(ARGV)
 
 if redis.call('HGET', state, 'ready') ~= '1' then
 	return 'NOTREADY'
@@ -22,9 +24,11 @@ end
 if have[2] == 'completed' or have[2] == 'faulted' then
 	return 'FINAL'
 end
-if redis.call('EXISTS', run) == 1 then
+if redis.call('EXISTS', run) == 1 or redis.call('ZSCORE', asked, tag) then
 	return 'OK'
 end
+redis.call('ZREMRANGEBYSCORE', asked, '-inf', old)
+redis.call('ZADD', asked, now, tag)
 local number = redis.call('HINCRBY', job, 'repeat', 1)
 redis.call('HINCRBY', job, 'active', 1)
 redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'manual', 1, 'phase', 'MainAction', 'retry', 0)

@@ -25,6 +25,7 @@ func emptyStore(t *testing.T, s Store) {
 		equal(t, "progress", p, job.Progress{})
 	}
 	w := &world{T: t, Store: s}
+	w.fails(s.Ready(ctx), job.ErrNotReady)
 	_, err := s.Collection(ctx, newCollection("main", "").CollectionRef)
 	w.fails(err, job.ErrNotReady)
 	w.fails(s.PutCollection(ctx, newCollection("main", job.Standard), nil, false), job.ErrNotReady)
@@ -37,7 +38,9 @@ func closedShard(t *testing.T, s Store) {
 	was, err := w.Collection(ctx, w.col.CollectionRef)
 	w.must(err)
 
+	w.must(s.Ready(ctx))
 	w.must(w.SetProgress(ctx, w.lease, job.Progress{History: w.place}))
+	w.fails(s.Ready(ctx), job.ErrNotReady)
 	for _, c := range []struct {
 		name string
 		do   func(context.Context) error

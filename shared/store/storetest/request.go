@@ -54,7 +54,14 @@ func requestAgain(t *testing.T, s Store) {
 	was := w.run(r.Tag)
 	w.must(w.RunJob(w.Context(), w.col, j, request(j, "1", at(time.Hour))))
 	equal(t, "run", w.run(r.Tag), was)
-	equal(t, "number of the next", w.plan(j, at(time.Hour), time.Time{}).Repeat, 2)
+	equal(t, "number of the next", w.plan(j, at(time.Hour), at(2*time.Hour)).Repeat, 2)
+
+	// The client may not have heard of it, though it has ended.
+	e := result(j, r.At, job.Succeeded, job.FollowDone)
+	e.Run = r.Run
+	w.record(e)
+	w.must(w.RunJob(w.Context(), w.col, j, request(j, "1", at(2*time.Hour))))
+	equal(t, "run that ended", w.run(r.Tag), nil)
 }
 
 func requestChanged(t *testing.T, s Store) {

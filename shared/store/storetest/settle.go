@@ -98,14 +98,16 @@ func settleDisabled(t *testing.T, s Store) {
 // A final job that is due for whatever reason would be looked at for ever.
 func settleOver(t *testing.T, s Store) {
 	w := newWorld(t, s)
-	j := w.newJob("one")
-	j.Status.State = job.Completed
-	j = w.put(j, at(0))
-	w.settle(j, time.Time{})
-	equal(t, "jobs", w.agenda(whole()).Jobs, []job.Due{})
-	equal(t, "status", w.read(j).Status, job.Status{State: job.Completed})
-	w.settle(j, at(time.Hour))
-	equal(t, "jobs", w.agenda(whole()).Jobs, []job.Due{})
+	for _, state := range []job.State{job.Completed, job.Faulted} {
+		for _, next := range []time.Time{{}, at(time.Hour)} {
+			j := w.newJob(string(state) + next.String())
+			j.Status.State = state
+			j = w.put(j, at(0))
+			w.settle(j, next)
+			equal(t, "jobs", w.agenda(whole()).Jobs, []job.Due{})
+			equal(t, "status", w.read(j).Status, job.Status{State: state})
+		}
+	}
 }
 
 func settleLost(t *testing.T, s Store) {

@@ -17,6 +17,7 @@ type Store interface {
 	Shards() int
 	Open(ctx context.Context) error
 	Ping(ctx context.Context) error
+	Ready(ctx context.Context) error
 	Wake(ctx context.Context, woken func(shard int)) error
 	Now() time.Time
 	Offset() time.Duration
