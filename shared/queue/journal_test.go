@@ -213,3 +213,31 @@ func TestForget(t *testing.T) {
 		t.Errorf("a new journal has %v, up to %d", list, last)
 	}
 }
+
+// TestEntriesWhoseLastIsForgotten takes away the last entries while they are
+// being read, so that the end that was looked for never comes.
+func TestEntriesWhoseLastIsForgotten(t *testing.T) {
+	q, _ := open(t)
+	list := make([]job.Entry, 5000)
+	for i := range list {
+		list[i] = jobEntry(uid(i), 1)
+	}
+	list[4998].UID = uid(4999)
+	journal(t, q, list...)
+	n := 0
+	last, err := q.Entries(t.Context(), 1, 0, func(e job.Entry) error {
+		if n++; n == 1 {
+			return q.Forget(t.Context(), 1, uid(4999))
+		}
+		if e.UID == uid(4999) {
+			t.Errorf("entry %d was visited after it was forgotten", n)
+		}
+		return nil
+	})
+	if err != nil || n != 4998 {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	if end, err := q.JournalEnd(t.Context(), 1); err != nil || end != last {
+		t.Errorf("last is %d, and the journal ends at %d, %v", last, end, err)
+	}
+}

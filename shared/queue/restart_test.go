@@ -25,9 +25,6 @@ type broker struct {
 
 func start(t *testing.T) *broker {
 	t.Helper()
-	if remote() != "" {
-		t.Skip("runs its own server")
-	}
 	b := &broker{cfg: embedded.NATSConfig{Dir: t.TempDir(), Listen: "127.0.0.1:0"}}
 	b.start(t)
 	b.cfg.Listen = strings.TrimPrefix(b.srv.URL, "nats://")

@@ -89,6 +89,10 @@ func adoptCounters(t *testing.T, s Store) {
 	a.Planned.Count, a.Planned.Counters = 9, job.Counters{Executions: 9, Failures: 9, Faults: 99}
 	w.adopt(a)
 	equal(t, "status", w.read(j).Status, reached())
+	newest := adoption(j, at(10*time.Hour)) // known as planned, and so is what comes next
+	newest.Planned.Faults, newest.Planned.NextAt = 0, at(50*time.Hour)
+	w.adopt(newest)
+	equal(t, "status", w.read(j).Status, reached())
 	equal(t, "number of the next", w.plan(j, at(12*time.Hour), time.Time{}).Repeat, 10)
 }
 
