@@ -172,13 +172,13 @@ func splitKey(key string) job.CollectionRef {
 // of it was written since was was read, and with [job.ConflictError] if c would
 // be the second Free collection of its subscription.
 func (s *Store) PutCollection(ctx context.Context, c, was *job.Collection, exact bool) error {
-	if c.SKU == job.Free {
-		if err := s.claimFree(ctx, c); err != nil {
+	if was == nil {
+		if err := s.room(ctx, c.Subscription); err != nil {
 			return err
 		}
 	}
-	if was == nil {
-		if err := s.room(ctx, c.Subscription); err != nil {
+	if c.SKU == job.Free {
+		if err := s.claimFree(ctx, c); err != nil {
 			return err
 		}
 	}
