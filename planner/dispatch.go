@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -147,7 +148,8 @@ func (o *owner) watch(ctx context.Context, sent []*job.Waiting) (lost []*job.Wai
 		return nil, err
 	}
 	// A worker acknowledges a dispatch when its result is stored. So where one
-	// is gone, its result can only be among those not yet recorded here.
+	// is gone, its result can only be among those not yet recorded here: once
+	// all are that history held when it was missed first, it has none.
 	end, err := o.cfg.Queue.HistoryEnd(ctx, o.shard)
 	if err != nil {
 		return nil, err
@@ -157,16 +159,20 @@ func (o *owner) watch(ctx context.Context, sent []*job.Waiting) (lost []*job.Wai
 	}
 	var there []*job.Dispatch
 	var theirs []uint64
+	suspects := make(map[uint64]uint64)
 	for i, w := range sent {
 		switch {
 		case present[i]:
 			there, theirs = append(there, o.attempt(w)), append(theirs, w.Sequence)
-		case o.at.Sequence == end.Sequence:
+		case o.at.Sequence >= cmp.Or(o.suspects[w.Sequence], end.Sequence):
 			w.Resend++
 			o.log.WarnContext(ctx, "dispatch vanished without a result", "tag", w.Tag, "phase", w.Phase, "retry", w.RetryCount, "resend", w.Resend)
 			lost = append(lost, w)
+		default:
+			suspects[w.Sequence] = cmp.Or(o.suspects[w.Sequence], end.Sequence)
 		}
 	}
+	o.suspects = suspects
 	return lost, o.cfg.Store.Dispatched(ctx, *o.lease.Load(), there, theirs, o.watchAt())
 }
 

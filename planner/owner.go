@@ -24,9 +24,12 @@ type owner struct {
 	done   chan struct{}
 
 	// Of run's goroutine.
-	at    job.Position // in the history: everything up to it is recorded
-	cache *cache
-	swept time.Time
+	at job.Position // in the history: everything up to it is recorded
+	// suspects are dispatches, by sequence, that are gone without a result so
+	// far, with the end of the history when that was seen.
+	suspects map[uint64]uint64
+	cache    *cache
+	swept    time.Time
 	// journaled is the shard's place in the journal: the store has all up to it.
 	// journalEnd is where the journal ended at the last sweep.
 	journaled, journalEnd uint64
@@ -86,7 +89,7 @@ func (o *owner) session(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 
 	o.news.doubt.Store(false)
-	o.cache = newCache()
+	o.cache, o.suspects = newCache(), nil
 	if err := o.catchUp(work); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (q *Queue) Waiting(ctx context.Context, shard int, visit func(d *job.Dispat
 	if err := q.shard(shard); err != nil {
 		return fmt.Errorf("read dispatches: %w", err)
 	}
-	_, err := q.scan(ctx, dispatches, dispatchesOf(shard), selection{}, func(m *message) error {
+	err := q.scan(ctx, dispatches, dispatchesOf(shard), selection{}, func(m *message) error {
 		d, err := decodeDispatch(m.data)
 		if err != nil {
 			return q.undecodable(ctx, dispatches, m, err)

@@ -86,7 +86,7 @@ func (q *Queue) recorded(ctx context.Context, a *job.Attempt, performance string
 			at = at.Add(-skew)
 			from.StartTime = &at
 		}
-		_, err = q.scan(ctx, history, subject, from, match)
+		err = q.scan(ctx, history, subject, from, match)
 	}
 	if errors.Is(err, errFound) {
 		return true, nil
@@ -103,7 +103,7 @@ func (q *Queue) History(ctx context.Context, shard int, uid string) ([]job.Recor
 		return nil, fmt.Errorf("read history: %w", err)
 	}
 	var rows []job.Record
-	_, err = q.scan(ctx, history, subject, selection{}, func(m *message) error {
+	err = q.scan(ctx, history, subject, selection{}, func(m *message) error {
 		r, err := decodeResult(m.data)
 		if err != nil {
 			return q.undecodable(ctx, history, m, err)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,6 +89,40 @@ func TestBatchPartsAreChecked(t *testing.T) {
 		if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// TestInboxNoticesGaps has messages of a consumer go missing.
+func TestInboxNoticesGaps(t *testing.T) {
+	put := func(b *inbox, stream, consumer uint64) {
+		b.put(&nats.Msg{
+			Sub: new(nats.Subscription), Subject: "history.1.u",
+			Reply: fmt.Sprintf("$JS.ACK.HISTORY.c.1.%d.%d.1700000000000000000.0", stream, consumer),
+		})
+	}
+	for _, tt := range []struct {
+		name string
+		sent [][2]uint64 // sequences in stream and consumer
+		good int
+	}{
+		{"all", [][2]uint64{{12, 1}, {15, 2}, {16, 3}}, 3},
+		{"first missing", [][2]uint64{{15, 2}, {16, 3}}, 0},
+		{"one missing", [][2]uint64{{12, 1}, {16, 3}, {17, 4}}, 1},
+		{"one twice", [][2]uint64{{12, 1}, {12, 1}, {15, 2}}, 1},
+		{"from before the place", [][2]uint64{{10, 1}}, 0},
+	} {
+		b := &inbox{last: 10, more: make(chan struct{}, 1), gap: make(chan error, 1)}
+		for _, s := range tt.sent {
+			put(b, s[0], s[1])
+		}
+		if got := len(b.take(9)); got != tt.good || len(b.gap) == 1 != (tt.good < len(tt.sent)) {
+			t.Errorf("%s: %d taken, gaps %d; want %d of %d", tt.name, got, len(b.gap), tt.good, len(tt.sent))
+		}
+	}
+	b := &inbox{more: make(chan struct{}, 1), gap: make(chan error, 1)}
+	b.put(&nats.Msg{Sub: new(nats.Subscription)})
+	if len(b.gap) != 1 {
+		t.Error("message from nowhere was taken")
 	}
 }
 

@@ -114,21 +114,21 @@ func (q *Queue) last(ctx context.Context, stream, filter string) (uint64, error)
 
 // scan calls visit for every message of a stream from the given one on that
 // matches filter, in order, up to the newest when scan was called or a little
-// further, and returns the sequence of the last. It returns visit's error as it
-// is. Messages that go away meanwhile may be left out.
-func (q *Queue) scan(ctx context.Context, stream, filter string, from selection, visit func(*message) error) (last uint64, err error) {
+// further. It returns visit's error as it is. Messages that go away meanwhile may
+// be left out.
+func (q *Queue) scan(ctx context.Context, stream, filter string, from selection, visit func(*message) error) error {
 	end, err := q.last(ctx, stream, filter)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	from.Next = filter
 	if from.StartTime == nil {
 		from.Sequence = max(from.Sequence, 1)
 	}
-	for last < end && from.Sequence <= end {
+	for last := uint64(0); last < end && from.Sequence <= end; {
 		list, more, err := q.batch(ctx, stream, from)
 		if err != nil {
-			return last, err
+			return err
 		}
 		if !more && (len(list) == 0 || list[len(list)-1].sequence < end) {
 			// The copy that answered has not heard of the rest yet, or the rest
@@ -138,7 +138,7 @@ func (q *Queue) scan(ctx context.Context, stream, filter string, from selection,
 			}
 			m, err := q.get(ctx, stream, from)
 			if err != nil {
-				return last, err
+				return err
 			}
 			if m == nil {
 				end = 0
@@ -148,13 +148,13 @@ func (q *Queue) scan(ctx context.Context, stream, filter string, from selection,
 		}
 		for _, m := range list {
 			if err := visit(m); err != nil {
-				return last, err
+				return err
 			}
 			last = m.sequence
 		}
 		from.Sequence, from.StartTime = last+1, nil
 	}
-	return last, nil
+	return nil
 }
 
 // What one batch may hold. The broker prepares one at a time for a connection,
