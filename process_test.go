@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -67,9 +68,11 @@ func start(t *testing.T, name string, cmd *exec.Cmd) *process {
 	}()
 	t.Cleanup(func() {
 		p.kill()
+		out, _ := os.ReadFile(p.log)
 		if t.Failed() {
-			out, _ := os.ReadFile(p.log)
 			t.Logf("%s said:\n%s", p.name, tail(out, 4000))
+		} else if warnings := regexp.MustCompile(`(?m)^.*level=(WARN|ERROR).*$`).FindAll(out, 20); len(warnings) > 0 {
+			t.Logf("%s warned:\n%s", p.name, bytes.Join(warnings, []byte("\n")))
 		}
 	})
 	return p

@@ -246,7 +246,6 @@ func TestCount(t *testing.T) {
 			if gap := rows[1].At.Sub(rows[0].At); gap != time.Second || rows[0].Repeat != 1 || rows[1].Repeat != 2 {
 				t.Errorf("occurrences %v apart, repeats %d and %d", gap, rows[0].Repeat, rows[1].Repeat)
 			}
-			w.idle()
 		})
 	}
 }

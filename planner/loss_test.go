@@ -113,3 +113,25 @@ func (s *stumbling) Plan(ctx context.Context, l job.Lease, steps []job.Step) (ta
 	err = s.stumble(func() (err error) { taken, err = s.Store.Plan(ctx, l, steps); return err })
 	return taken, err
 }
+
+// tell logs what happened to jobs, if the test failed.
+func (k *worker) tell(jobs ...*job.Job) {
+	if !k.Failed() {
+		return
+	}
+	for _, j := range jobs {
+		rs, err := k.queue.History(context.Background(), k.shard(), j.UID)
+		k.Logf("history of %s, newest first: %v", j.Job, err)
+		for _, r := range rs {
+			k.Logf("  %d stored %s: %s %s/%d %s, planned %+v", r.Sequence, r.StoredAt.Format(time.StampMilli), r.Tag[:8], r.Phase, r.RetryCount, r.Outcome, r.Planned)
+		}
+		for _, c := range k.performed(j) {
+			k.Logf("  performed %s: %s", c.at.Format(time.StampMilli), c.ID())
+		}
+	}
+	a, err := k.store.Agenda(context.Background(), k.shard(), time.Now().Add(1e6*time.Hour), 100)
+	k.Logf("agenda %+v: %v", a, err)
+	for _, d := range k.dispatched() {
+		k.Logf("waits for a worker: %s", d.ID())
+	}
+}

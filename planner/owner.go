@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -156,6 +157,11 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(agenda.Jobs) > 0 || len(agenda.Runs) > 0 {
+		if err := o.whole(ctx); err != nil {
+			return 0, err
+		}
+	}
 	ds, err := o.runs(ctx, agenda.Runs)
 	if err != nil {
 		return 0, err
@@ -180,4 +186,17 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 		return longest, nil
 	}
 	return max(0, min(longest, agenda.NextAt.Sub(o.cfg.Store.Now()))), nil
+}
+
+// whole fails if the store is not where this owner left it: it came back older,
+// and what is due there may have been done long ago.
+func (o *owner) whole(ctx context.Context) error {
+	p, err := o.cfg.Store.Progress(ctx, o.shard)
+	if err != nil {
+		return err
+	}
+	if p != (job.Progress{Ready: true, Journal: o.journaled, History: o.at}) {
+		return fmt.Errorf("look at progress: %w", job.ErrBehind)
+	}
+	return nil
 }

@@ -67,6 +67,7 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	w.eventually("results to be recorded", func() bool {
 		return len(w.runs()) == 2 && w.read(disabled).Status.Executions == w.read(disabled).Status.Planned // late, held
 	})
+	defer k.tell(often, late, held, asked, done, faulted, disabled)
 	status := map[*job.Job]job.Status{}
 	for _, j := range []*job.Job{done, faulted, changed, disabled, asked} {
 		status[j] = w.read(j).Status

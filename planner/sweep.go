@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -60,25 +59,21 @@ func (o *owner) clear(ctx context.Context, j *job.Job) error {
 
 // advance moves the shard's place in the journal to where the journal ended at
 // the sweep before. Writers write to the store first, then to the journal, so
-// the store holds all of that; unless it came back older, which shows in its
-// places.
+// the store holds all of that; unless it came back older.
 func (o *owner) advance(ctx context.Context) error {
-	p, err := o.cfg.Store.Progress(ctx, o.shard)
-	if err != nil {
+	if err := o.whole(ctx); err != nil {
 		return err
-	}
-	if want := (job.Progress{Ready: true, Journal: o.journaled, History: o.at}); p != want {
-		return fmt.Errorf("sweep: %w", job.ErrBehind)
 	}
 	end, err := o.cfg.Queue.JournalEnd(ctx, o.shard)
 	if err != nil {
 		return err
 	}
-	if p.Journal = o.journalEnd; p.Journal > o.journaled {
+	if o.journalEnd > o.journaled {
+		p := job.Progress{Ready: true, Journal: o.journalEnd, History: o.at}
 		if err := o.cfg.Store.SetProgress(ctx, *o.lease.Load(), p); err != nil {
 			return err
 		}
-		o.journaled = p.Journal
+		o.journaled = o.journalEnd
 	}
 	o.journalEnd = end
 	return nil

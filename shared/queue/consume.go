@@ -68,6 +68,8 @@ func (c *crew) shift(ctx context.Context, works func()) error {
 		p.want(c.free())
 		select {
 		case <-ctx.Done():
+			c.open(false)
+			p.linger()
 			return nil
 		case err := <-p.lost:
 			return err
@@ -123,7 +125,7 @@ func (c *crew) take(m *nats.Msg) {
 	case again:
 		return
 	case full:
-		c.answer(m, nak)
+		c.settle(m, job.Verdict{Again: c.q.aside()})
 		return
 	}
 	c.running.Go(func() {
@@ -170,6 +172,15 @@ func (c *crew) settle(m *nats.Msg, v job.Verdict) {
 	default:
 		c.answer(m, ack)
 	}
+}
+
+// aside is for how long what is given back is not to be delivered, so that it does
+// not come back here: while a pull lingers.
+func (q *Queue) aside() time.Duration {
+	if q.nc.ConnectedClusterName() == "" {
+		return time.Nanosecond
+	}
+	return lingerFor
 }
 
 func (c *crew) answer(m *nats.Msg, answer string) {

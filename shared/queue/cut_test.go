@@ -85,8 +85,8 @@ func TestConnectionCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	other := reopen(t, b.nc, queue.Config{})
-	q := reopen(t, nc, queue.Config{})
+	other := reopen(t, b.nc, queue.Config{Replicas: 1})
+	q := reopen(t, nc, queue.Config{Replicas: 1})
 	e, h := &emitted{}, &handles{}
 	follow(t, q, job.Position{}, 10, e)
 	consume(t, q, 4, h)

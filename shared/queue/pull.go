@@ -23,16 +23,18 @@ type pull struct {
 	quit    chan struct{}
 	watched sync.WaitGroup
 
-	// over is signaled when a request ends short of what it asked for.
+	// over is signaled when nothing is asked for any more, or a request ends short
+	// of what it asked for.
 	over chan struct{}
 	// lost receives why the pull is of no more use.
 	lost chan error
 
 	expiry, heartbeat time.Duration
 
-	mu    sync.Mutex
-	asked int // messages asked for and not received
-	heard time.Time
+	mu      sync.Mutex
+	asked   int // messages asked for and not received
+	heard   time.Time
+	refused int // requests that nobody took since something else was heard
 }
 
 const (
@@ -41,6 +43,10 @@ const (
 	// heartbeat is how often the broker has to say something while messages are
 	// asked for. Its silence is borne two and a half times as long.
 	heartbeat = 5 * time.Second
+	// lingerFor is how long a pull waits for what it asked for before it ends.
+	lingerFor = 300 * time.Millisecond
+	// refusals is how often nobody may take a request, for a third of a second.
+	refusals = 8
 	// drainWithin is how long a pull's last messages may take to arrive.
 	drainWithin = 5 * time.Second
 )
@@ -106,8 +112,13 @@ func (p *pull) hear(m *nats.Msg) bool {
 	defer p.mu.Unlock()
 	p.heard = time.Now()
 	status := m.Header.Get("Status")
+	if status != "503" {
+		p.refused = 0
+	}
 	if len(m.Data) > 0 || status == "" {
-		p.asked--
+		if p.asked--; p.asked == 0 {
+			signal(p.over)
+		}
 		return true
 	}
 	switch status {
@@ -120,8 +131,13 @@ func (p *pull) hear(m *nats.Msg) bool {
 		}
 		p.asked = max(p.asked-left, 0)
 		signal(p.over)
-	case "503":
-		p.lose(nats.ErrNoResponders)
+	case "503": // in a cluster a new consumer takes a moment to be known everywhere
+		p.asked = 0
+		if p.refused++; p.refused > refusals {
+			p.lose(nats.ErrNoResponders)
+		} else {
+			time.AfterFunc(time.Duration(p.refused)*10*time.Millisecond, func() { signal(p.over) })
+		}
 	default:
 		p.lose(fmt.Errorf("%s %s", status, m.Header.Get("Description")))
 	}
@@ -158,6 +174,32 @@ func (p *pull) watch() {
 			if silent {
 				p.lose(errSilent)
 			}
+		}
+	}
+}
+
+// linger blocks until all that was asked for has been delivered, for a while. In
+// a cluster, what is sent after a subscription ends and before the consumer's
+// server hears of it is lost, and delivered again only much later.
+func (p *pull) linger() {
+	if p.nc.ConnectedClusterName() == "" {
+		return // one server, which knows at once
+	}
+	t := time.NewTimer(lingerFor)
+	defer t.Stop()
+	for {
+		p.mu.Lock()
+		asked := p.asked
+		p.mu.Unlock()
+		if asked <= 0 {
+			return
+		}
+		select {
+		case <-t.C:
+			return
+		case <-p.lost:
+			return
+		case <-p.over:
 		}
 	}
 }

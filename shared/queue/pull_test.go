@@ -19,6 +19,7 @@ func TestPullHears(t *testing.T) {
 		header nats.Header
 		data   string
 		mine   bool   // a message
+		refuse int    // requests that were refused before
 		asked  int    // of 10
 		over   bool   // a request has ended
 		lost   string // why the pull is of no more use
@@ -31,9 +32,10 @@ func TestPullHears(t *testing.T) {
 		{name: "request of a time before", header: nats.Header{"Status": {"408"}, "Nats-Pending-Messages": {"70"}}, asked: 0, over: true},
 		{name: "bad request", header: nats.Header{"Status": {"408"}, "Description": {"No"}}, asked: 10, lost: "408 No"},
 		{name: "consumer deleted", header: nats.Header{"Status": {"409"}, "Description": {"Consumer Deleted"}}, asked: 10, lost: "409 Consumer Deleted"},
-		{name: "nobody there", header: nats.Header{"Status": {"503"}}, asked: 10, lost: "no responders"},
+		{name: "nobody there yet", header: nats.Header{"Status": {"503"}}, refuse: refusals - 1},
+		{name: "nobody there", header: nats.Header{"Status": {"503"}}, refuse: refusals, lost: "no responders"},
 	} {
-		p := &pull{asked: 10, over: make(chan struct{}, 1), lost: make(chan error, 1)}
+		p := &pull{asked: 10, refused: tt.refuse, over: make(chan struct{}, 1), lost: make(chan error, 1)}
 		if mine := p.hear(&nats.Msg{Header: tt.header, Data: []byte(tt.data)}); mine != tt.mine {
 			t.Errorf("%s: is a message: %v, want %v", tt.name, mine, tt.mine)
 		}

@@ -60,7 +60,7 @@ func (b *broker) connected(t *testing.T) {
 
 func TestRestartKeepsEverything(t *testing.T) {
 	b := start(t)
-	q := reopen(t, b.nc, queue.Config{})
+	q := reopen(t, b.nc, queue.Config{Replicas: 1})
 	ds := dispatchesOf(uid(1), 20)
 	sequences := send(t, q, ds...)
 	consumeOne(t, q, sequences[4])
@@ -100,7 +100,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 		b.stop(t)
 		b.start(t)
 		b.connected(t)
-		q = reopen(t, b.nc, queue.Config{})
+		q = reopen(t, b.nc, queue.Config{Replicas: 1})
 		if d := cmp.Diff(before, read()); d != "" {
 			t.Error(d)
 		}
@@ -118,7 +118,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 // and a result waits.
 func TestRestartUnderWork(t *testing.T) {
 	b := start(t)
-	q := reopen(t, b.nc, queue.Config{})
+	q := reopen(t, b.nc, queue.Config{Replicas: 1})
 	e := &emitted{}
 	stopFollow := follow(t, q, job.Position{}, 10, e)
 	stopConsume := background(t, func(ctx context.Context) error {
