@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -31,16 +32,18 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	w := newWorld(t)
 	stop := w.plan()
 	k := w.work()
-	release := make(chan struct{})
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
 	k.on("often", outcomes(job.Failed, job.Succeeded))
 	k.on("late", outcomes(job.Failed, job.Failed, job.Succeeded))
 	k.on("faulted", outcomes(job.Failed))
-	k.on("held", func(*job.Dispatch) job.Outcome { <-release; return job.Failed })
+	k.on("held", func(*job.Dispatch) job.Outcome { <-held; return job.Failed })
 	once := &job.RetryPolicy{}
 
 	// Before the copy that may come back.
 	often := w.create("often", job.Definition{Recurrence: every(1, 6), Action: calling(job.HTTP, once, nil)})
-	held := w.create("held", job.Definition{Action: calling(job.HTTP, once, nil)})
+	kept := w.create("held", job.Definition{Action: calling(job.HTTP, once, nil)})
 	asked := w.create("asked", job.Definition{StartAt: w.store.Now().Add(time.Hour)})
 	changed := w.create("changed", job.Definition{StartAt: w.store.Now().Add(time.Hour)})
 	deleted := w.create("deleted", job.Definition{StartAt: w.store.Now().Add(time.Hour)})
@@ -65,9 +68,9 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	k.gapless(often, 3)
 	w.waits(late)
 	w.eventually("results to be recorded", func() bool {
-		return len(w.runs()) == 2 && w.read(disabled).Status.Executions == w.read(disabled).Status.Planned // late, held
+		return len(w.runs()) == 2 && w.read(disabled).Status.Executions == w.read(disabled).Status.Planned // late, kept
 	})
-	defer k.tell(often, late, held, asked, done, faulted, disabled)
+	defer k.tell(often, late, kept, asked, done, faulted, disabled)
 	status := map[*job.Job]job.Status{}
 	for _, j := range []*job.Job{done, faulted, changed, disabled, asked} {
 		status[j] = w.read(j).Status
@@ -89,7 +92,7 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 		_, j, err := w.store.Job(w.Context(), disabled.Ref)
 		return err == nil && w.store.Ready(w.Context()) == nil && j.Status.State == job.Disabled
 	})
-	close(release)
+	release()
 	if third != "" {
 		w.is(asked, job.Enabled, 3, 0, 0)
 		status[asked] = w.read(asked).Status
@@ -99,7 +102,7 @@ func testRedisLost(t *testing.T, lose func(*world, snapshot), when string) {
 	}
 	w.is(often, job.Completed, 6, 1, 1)
 	w.is(late, job.Enabled, 1, 2, 0)
-	w.is(held, job.Faulted, 1, 1, 1)
+	w.is(kept, job.Faulted, 1, 1, 1)
 	w.eventually("all runs to end", func() bool { return len(w.runs()) == 0 })
 
 	k.gapless(often, 6)

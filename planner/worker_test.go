@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func outcomes(list ...job.Outcome) func(*job.Dispatch) job.Outcome {
 	}
 }
 
-// performed returns the attempts of a job so far.
+// performed returns the attempts of a job so far, by nominal time.
 func (k *worker) performed(j *job.Job) []call {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,5 +89,6 @@ func (k *worker) performed(j *job.Job) []call {
 			list = append(list, c)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b call) int { return a.At.Compare(b.At) })
 	return list
 }

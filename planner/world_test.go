@@ -55,7 +55,7 @@ func newWorldOn(t testing.TB, addr string) *world {
 	}
 	t.Cleanup(stop)
 	w.nc = nc
-	w.queue, err = queue.Open(t.Context(), nc, queue.Config{Shards: shards, AckWait: 2 * time.Second})
+	w.queue, err = queue.Open(t.Context(), nc, queue.Config{Shards: shards})
 	w.must(err)
 	w.rdb, w.store = w.connect(nil)
 	return w
@@ -93,7 +93,7 @@ func (w *world) must(err error) {
 // eventually waits for a condition.
 func (w *world) eventually(what string, holds func() bool) {
 	w.Helper()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(30 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
@@ -103,11 +103,10 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// settings are those of most tests: everything goes fast, and nothing is missed
-// or lost unless that is the test.
+// settings are those of most tests.
 func (w *world) settings(id string) planner.Config {
 	return planner.Config{
-		Store: w.store, Queue: w.queue, ID: id, Shards: shards, Term: 600 * time.Millisecond,
+		Store: w.store, Queue: w.queue, ID: id, Shards: shards,
 		Log: slog.New(slog.NewTextHandler(w.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }

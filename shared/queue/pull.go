@@ -67,6 +67,7 @@ func (q *Queue) newPull(stream, consumer string, deliver func(*nats.Msg)) (*pull
 	p.sub, err = q.nc.Subscribe(q.nc.NewInbox(), func(m *nats.Msg) {
 		if p.hear(m) {
 			deliver(m)
+			p.received() // not before, so that what is counted there is not asked for twice
 		}
 	})
 	if err != nil {
@@ -116,9 +117,6 @@ func (p *pull) hear(m *nats.Msg) bool {
 		p.refused = 0
 	}
 	if len(m.Data) > 0 || status == "" {
-		if p.asked--; p.asked == 0 {
-			signal(p.over)
-		}
 		return true
 	}
 	switch status {
@@ -142,6 +140,15 @@ func (p *pull) hear(m *nats.Msg) bool {
 		p.lose(fmt.Errorf("%s %s", status, m.Header.Get("Description")))
 	}
 	return false
+}
+
+// received takes note of a message that was delivered.
+func (p *pull) received() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked = max(p.asked-1, 0); p.asked == 0 {
+		signal(p.over)
+	}
 }
 
 // signal wakes who waits for c, which holds one signal.
@@ -197,7 +204,8 @@ func (p *pull) linger() {
 		select {
 		case <-t.C:
 			return
-		case <-p.lost:
+		case err := <-p.lost:
+			p.lose(err)
 			return
 		case <-p.over:
 		}

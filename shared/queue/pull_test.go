@@ -24,9 +24,9 @@ func TestPullHears(t *testing.T) {
 		over   bool   // a request has ended
 		lost   string // why the pull is of no more use
 	}{
-		{name: "message", data: "x", mine: true, asked: 9},
-		{name: "empty message", mine: true, asked: 9},
-		{name: "message with a header like that", header: nats.Header{"Status": {"404"}}, data: "x", mine: true, asked: 9},
+		{name: "message", data: "x", mine: true, asked: 10},
+		{name: "empty message", mine: true, asked: 10},
+		{name: "message with a header like that", header: nats.Header{"Status": {"404"}}, data: "x", mine: true, asked: 10},
 		{name: "heartbeat", header: nats.Header{"Status": {"100"}}, asked: 10},
 		{name: "request expired", header: nats.Header{"Status": {"408"}, "Nats-Pending-Messages": {"7"}}, asked: 3, over: true},
 		{name: "request of a time before", header: nats.Header{"Status": {"408"}, "Nats-Pending-Messages": {"70"}}, asked: 0, over: true},
