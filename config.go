@@ -67,6 +67,7 @@ func connectNATS(role, urls string, log *slog.Logger) (*nats.Conn, error) {
 		nats.Timeout(startTimeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250*time.Millisecond),
+		nats.ReconnectBufSize(-1), // what cannot be sent now is for the sender to know
 		nats.ReconnectJitter(100*time.Millisecond, 250*time.Millisecond),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {

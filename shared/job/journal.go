@@ -3,7 +3,8 @@ package job
 import "time"
 
 // An Entry is a line of the journal, the log of what was asked for. Exactly one
-// of Collection, Job, Run and Checkpoint is set, or Deleted.
+// of Collection, Job, Run and Checkpoint is set; Deleted says that the Job or
+// Collection named is no more.
 type Entry struct {
 	Shard    int    `json:"shard"`
 	UID      string `json:"uid"` // of the job or collection
