@@ -186,7 +186,7 @@ func TestDisabledCollection(t *testing.T) {
 	k.on("retried", outcomes(job.Failed))
 	j := w.create("goes-on", job.Definition{Recurrence: every(1, 0)})
 	off := w.create("disabled", job.Definition{State: job.Disabled, Recurrence: every(1, 0)})
-	retried := w.create("retried", job.Definition{Action: calling(job.HTTP, fixed(time.Second, 3), nil)})
+	retried := w.create("retried", job.Definition{Action: calling(job.HTTP, fixed(3*time.Second, 3), nil)})
 	w.waits(retried)
 	var planned job.Status
 	for _, state := range []job.CollectionState{job.CollectionDisabled, job.CollectionSuspended} {
@@ -194,6 +194,7 @@ func TestDisabledCollection(t *testing.T) {
 		w.switchTo(state)
 		planned = w.read(j).Status
 		w.passed(planned.LastAt.Add(2200 * time.Millisecond))
+		w.eventually("the retry to be given up", func() bool { return len(w.runs()) == 0 })
 		if s := w.read(j).Status; s.Planned != planned.Planned {
 			t.Fatalf("%s: %d occurrences planned", state, s.Planned-planned.Planned)
 		}

@@ -16,10 +16,12 @@ import (
 // owner returns the planner that holds a shard.
 func (w *world) owner(shard int) string {
 	w.Helper()
-	id, err := w.rdb.HGet(w.Context(), "carillon:{s"+strconv.Itoa(shard)+"}:lease", "owner").Result()
+	id, err := w.rdb.HGet(w.Context(), leaseKey(shard), "owner").Result()
 	w.must(err)
 	return id
 }
+
+func leaseKey(shard int) string { return "carillon:{s" + strconv.Itoa(shard) + "}:lease" }
 
 // gapless waits until a job that is due every second was executed at the first n
 // seconds, and checks that it was once each, and not early.
@@ -132,7 +134,7 @@ func TestStalePlannerCannotCommit(t *testing.T) {
 	cfg.Term, cfg.Log = time.Hour, slog.New(seen) // it does not look before
 	w.planAs(cfg)
 	w.ready()
-	w.must(w.store.Release(w.Context(), w.shard(), "stale"))
+	w.must(w.rdb.HSet(w.Context(), leaseKey(w.shard()), "owner", "").Err())
 	l, err := w.store.Lease(w.Context(), w.shard(), "thief", 3*time.Second)
 	if err != nil || !l.Held() {
 		t.Fatalf("lease %+v: %v", l, err)
