@@ -56,12 +56,12 @@ func TestServersGoAway(t *testing.T) {
 	var calls atomic.Int64
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	defer target.Close()
-	for path, body := range map[string]string{
-		"c":        fastCollection,
-		"c/jobs/j": fmt.Sprintf(`{"properties":{"action":{"type":"Http","request":{"method":"GET","uri":%q}},"recurrence":{"frequency":"second","interval":1}}}`, target.URL),
+	for _, put := range []struct{ path, body string }{
+		{"c", fastCollection},
+		{"c/jobs/j", fmt.Sprintf(`{"properties":{"action":{"type":"Http","request":{"method":"GET","uri":%q}},"recurrence":{"frequency":"second","interval":1}}}`, target.URL)},
 	} {
 		eventually(t, 20*time.Second, func() error {
-			_, err := request(api, http.MethodPut, collections+path, body)
+			_, err := request(api, http.MethodPut, collections+put.path, put.body)
 			return err
 		})
 	}

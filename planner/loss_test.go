@@ -16,39 +16,40 @@ import (
 // A snapshot is all that redis holds, as a function that puts it back.
 type snapshot []func(redis.Pipeliner)
 
-// snapshot takes one, in one transaction.
-func (w *world) snapshot() snapshot {
+// snapshot takes one.
+func (w *world) snapshot() (s snapshot) {
 	w.Helper()
 	ctx := w.Context()
-	names, err := w.rdb.Keys(ctx, "*").Result()
-	w.must(err)
-	slices.Sort(names)
-	kinds := make(map[string]string)
-	for _, name := range names {
-		kinds[name] = w.rdb.Type(ctx, name).Val()
-	}
-	var s snapshot
-	var reads []func()
-	_, err = w.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	w.eventually("redis to stand still", func() bool {
+		names, err := w.rdb.Keys(ctx, "*").Result()
+		w.must(err)
+		kinds := make(map[string]string)
 		for _, name := range names {
-			switch kinds[name] {
-			case "hash":
-				h := p.HGetAll(ctx, name)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.HSet(ctx, name, h.Val()) }) })
-			case "zset":
-				z := p.ZRangeWithScores(ctx, name, 0, -1)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.ZAdd(ctx, name, z.Val()...) }) })
-			case "set":
-				m := p.SMembers(ctx, name)
-				reads = append(reads, func() { s = append(s, func(p redis.Pipeliner) { p.SAdd(ctx, name, m.Val()) }) })
-			}
+			kinds[name] = w.rdb.Type(ctx, name).Val()
 		}
-		return nil
+		s = nil
+		var now *redis.StringSliceCmd
+		_, err = w.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			now = p.Keys(ctx, "*")
+			for _, name := range names {
+				switch kinds[name] {
+				case "hash":
+					h := p.HGetAll(ctx, name)
+					s = append(s, func(p redis.Pipeliner) { p.HSet(ctx, name, h.Val()) })
+				case "zset":
+					z := p.ZRangeWithScores(ctx, name, 0, -1)
+					s = append(s, func(p redis.Pipeliner) { p.ZAdd(ctx, name, z.Val()...) })
+				case "set":
+					m := p.SMembers(ctx, name)
+					s = append(s, func(p redis.Pipeliner) { p.SAdd(ctx, name, m.Val()) })
+				}
+			}
+			return nil
+		})
+		w.must(err)
+		slices.Sort(names)
+		return slices.Equal(names, slices.Sorted(slices.Values(now.Val())))
 	})
-	w.must(err)
-	for _, read := range reads {
-		read()
-	}
 	return s
 }
 
