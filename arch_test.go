@@ -18,14 +18,18 @@ const module = "github.com/carillon-scheduler/carillon"
 var layers = map[string][]string{
 	"": {"planner", "worker/...", "apiserver/...", "shared/..."}, // package main wires
 
-	"planner":               {"shared/job", "shared/recur"},
-	"worker":                {"worker/action", "shared/job"},
-	"worker/action":         {"shared/job"},
-	"worker/action/webhook": {"worker/action", "worker/outbound", "shared/job"},
-	"worker/outbound":       {"shared/job"},
-	"apiserver":             {"apiserver/arm", "shared/job"},
-	"apiserver/arm":         {"apiserver/wire", "shared/job", "shared/recur"},
-	"apiserver/wire":        {"shared/job", "shared/recur"},
+	"planner":                    {"shared/job", "shared/recur"},
+	"worker":                     {"worker/action", "shared/job"},
+	"worker/action":              {"shared/job"},
+	"worker/action/webhook":      {"worker/action", "worker/outbound", "shared/job", "shared/pfx"},
+	"worker/action/storagequeue": {"worker/action", "worker/outbound", "shared/job"},
+	"worker/action/servicebus":   {"worker/action", "worker/outbound", "shared/job"},
+	"worker/action/actiontest":   {"worker/action", "shared/job"}, // the suite that all of them pass
+	"worker/action/bustest":      {},                              // a Service Bus for tests
+	"worker/outbound":            {},
+	"apiserver":                  {"apiserver/arm", "shared/job"},
+	"apiserver/arm":              {"apiserver/wire", "shared/job", "shared/recur"},
+	"apiserver/wire":             {"shared/job", "shared/recur", "shared/pfx"},
 
 	"shared/recur":           {},
 	"shared/job":             {"shared/recur"},
@@ -33,19 +37,27 @@ var layers = map[string][]string{
 	"shared/store/storetest": {"shared/job", "shared/recur"},
 	"shared/queue":           {"shared/job"},
 	"shared/embedded":        {},
+	"shared/pfx":             {},
+	"shared/secret":          {"shared/job"},
 }
 
 // drivers says which packages may import something that talks to the outside,
 // or what is below it.
 var drivers = map[string][]string{
-	"github.com/redis/go-redis":          {"", "shared/store"},
-	"github.com/nats-io/nats.go":         {"", "shared/queue", "shared/embedded"},
-	"github.com/nats-io/nats-server":     {"shared/embedded"},
-	"github.com/alicebob/miniredis":      {"shared/embedded"},
-	"github.com/alecthomas/kong":         {""},
-	"github.com/tailscale/hujson":        {"apiserver/wire"},
-	"software.sslmate.com/src/go-pkcs12": {"apiserver/wire"},
-	"testing":                            {"shared/store/storetest"},
+	"github.com/redis/go-redis":                                    {"", "shared/store"},
+	"github.com/nats-io/nats.go":                                   {"", "shared/queue", "shared/embedded"},
+	"github.com/nats-io/nats-server":                               {"shared/embedded"},
+	"github.com/alicebob/miniredis":                                {"shared/embedded"},
+	"github.com/alecthomas/kong":                                   {""},
+	"github.com/tailscale/hujson":                                  {"apiserver/wire"},
+	"software.sslmate.com/src/go-pkcs12":                           {"shared/pfx"},
+	"github.com/tink-crypto/tink-go":                               {"shared/secret"},
+	"golang.org/x/oauth2":                                          {"worker/action/webhook"},
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue":        {"worker/action/storagequeue"},
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus": {"worker/action/servicebus"},
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore":                 {"worker/action/storagequeue", "worker/action/servicebus"},
+	"github.com/Azure/go-amqp":                                     {"worker/action/servicebus"},
+	"testing":                                                      {"shared/store/storetest", "worker/action/actiontest"},
 }
 
 // pure packages may import nothing but the standard library and their row.

@@ -6,8 +6,6 @@ package outbound
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -70,8 +68,8 @@ type Config struct {
 	// connections are kept to a host, and four times as many to all. It limits
 	// nothing. Default, also if negative, 256.
 	Concurrency int
-	// RootCAs are who may vouch for a target. nil: who the system trusts.
-	RootCAs *x509.CertPool
+	// Network makes the connections. nil: one of its own, with Timeout.
+	Network *Network
 }
 
 // Client makes calls. Create one with NewClient. It is safe for concurrent use.
@@ -89,8 +87,10 @@ type Client struct {
 func NewClient(cfg Config) *Client {
 	timeout := cmp.Or(max(cfg.Timeout, 0), DefaultTimeout)
 	perHost := cmp.Or(max(cfg.Concurrency, 0), 256)
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs}
-	dial := dialer(timeout)
+	network := cfg.Network
+	if network == nil {
+		network = NewNetwork(NetworkConfig{Timeout: timeout})
+	}
 
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -100,8 +100,8 @@ func NewClient(cfg Config) *Client {
 			CheckRedirect: redirect,
 			Transport: &http.Transport{
 				Proxy:                  nil,
-				DialContext:            dial,
-				DialTLSContext:         tlsDialer(dial, config, timeout),
+				DialContext:            network.Dial,
+				DialTLSContext:         network.DialTLS,
 				Protocols:              protocols,
 				DisableCompression:     true,
 				MaxIdleConns:           4 * perHost,

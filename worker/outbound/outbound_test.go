@@ -258,7 +258,7 @@ func TestTLS(t *testing.T) {
 
 	pool := x509.NewCertPool()
 	pool.AddCert(modern.Certificate())
-	c := newClient(t, Config{RootCAs: pool})
+	c := newClient(t, Config{Network: NewNetwork(NetworkConfig{RootCAs: pool})})
 
 	t.Run("HTTP/1.1 only", func(t *testing.T) {
 		resp, err := c.Do(newRequest(t, "GET", modern.URL, ""))

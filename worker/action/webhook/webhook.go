@@ -37,7 +37,7 @@ func (a *Action) Do(ctx context.Context, d *job.Dispatch) action.Report {
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
-		return action.Failure(&d.Action, reason(ctx, err))
+		return action.Failure(&d.Action, outbound.Reason(ctx, err))
 	}
 	report := action.Report{Outcome: job.Failed, Message: answered(action.Target(&d.Action), resp, concealer(d.Action.Request.Authentication))}
 	switch {

@@ -1,4 +1,4 @@
-package webhook
+package outbound
 
 import (
 	"context"
@@ -6,34 +6,35 @@ import (
 	"errors"
 	"io"
 	"net"
-
-	"github.com/carillon-scheduler/carillon/worker/outbound"
 )
 
-// reason says why there was no answer, as a WebExceptionStatus of .NET and its
-// text. Name resolution and refused connections are recorded; the others are
-// .NET's texts for the same fault. Nothing of err's own text is in it, save the
-// name that could not be resolved.
-func reason(ctx context.Context, err error) string {
+// Reason says in words why a call or a connection failed with err: a
+// WebExceptionStatus of .NET and its text. Name resolution and refused
+// connections are recorded; the others are .NET's texts for the same fault.
+// Nothing of err's own text is in it, save the name that could not be resolved.
+func Reason(ctx context.Context, err error) string {
 	const closed = "The underlying connection was closed: "
 	switch {
-	case errors.Is(err, outbound.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "Timeout The operation has timed out"
 	case ctx.Err() != nil:
 		return "RequestCanceled The request was aborted: The request was canceled."
-	case errors.Is(err, outbound.ErrTooManyRedirects):
+	case errors.Is(err, ErrTooManyRedirects):
 		return "ProtocolError Too many automatic redirections were attempted."
-	case errors.Is(err, outbound.ErrHeaderTooLarge):
+	case errors.Is(err, ErrHeaderTooLarge):
 		return "MessageLengthLimitExceeded " + closed + "The message length limit was exceeded."
-	case errors.Is(err, outbound.ErrMalformed):
+	case errors.Is(err, ErrMalformed):
 		return "ServerProtocolViolation The server committed a protocol violation."
-	case errors.Is(err, outbound.ErrClosedIdle):
+	case errors.Is(err, ErrClosedIdle):
 		return "KeepAliveFailure " + closed + "A connection that was expected to be kept alive was closed by the server."
+	}
+	if e, ok := errors.AsType[*RefusedError](err); ok {
+		return "ConnectFailure Unable to connect to the remote server: " + e.Error() + "."
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return "TrustFailure " + closed + "Could not establish trust relationship for the SSL/TLS secure channel."
 	}
-	if _, ok := errors.AsType[*outbound.HandshakeError](err); ok {
+	if _, ok := errors.AsType[*HandshakeError](err); ok {
 		return "SecureChannelFailure The request was aborted: Could not create SSL/TLS secure channel."
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
