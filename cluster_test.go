@@ -71,12 +71,12 @@ type arrival struct {
 func newCluster(t *testing.T) *cluster {
 	redisURL, natsURL := servers(t)
 	c := &cluster{t: t, jobs: *clusterJobs, each: int(*clusterFor / *clusterEvery), received: make(map[call][]arrival)}
-	on := []string{"--redis", redisURL, "--nats", natsURL}
+	on, keys := []string{"--redis", redisURL, "--nats", natsURL}, keyFile(t)
 	for range 3 {
 		c.planners = append(c.planners, carillon(t, append([]string{"planner"}, on...)...))
-		c.workers = append(c.workers, carillon(t, "worker", "--nats", natsURL))
+		c.workers = append(c.workers, carillon(t, "worker", "--keys", keys, "--nats", natsURL))
 	}
-	api := carillon(t, append([]string{"apiserver", "--listen", "127.0.0.1:0", "--max-jobs", "100000", "--fastest", "1s"}, on...)...)
+	api := carillon(t, append([]string{"apiserver", "--keys", keys, "--listen", "127.0.0.1:0", "--max-jobs", "100000", "--fastest", "1s"}, on...)...)
 	c.api = api.said(t, `url=(http://\S+)`, 20*time.Second)
 	eventually(t, 20*time.Second, func() error {
 		resp, err := http.Get(c.api + "/readyz")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/carillon-scheduler/carillon/shared/embedded"
 	"github.com/carillon-scheduler/carillon/shared/job"
 	"github.com/carillon-scheduler/carillon/shared/queue"
+	"github.com/carillon-scheduler/carillon/shared/secret"
 	"github.com/carillon-scheduler/carillon/shared/store"
 )
 
@@ -23,8 +25,9 @@ type devCmd struct {
 	logFlags
 	Data  string `help:"Directory that keeps everything: definitions, history, what is under way." type:"path" default:"./carillon-data"`
 	Redis string `help:"URL of a Redis to use in place of the embedded one, which is rebuilt from the data at each start." placeholder:"URL"`
-	NATS  string `name:"nats" help:"URLs of a NATS to use in place of the embedded one. The data directory is not used then." placeholder:"URL"`
+	NATS  string `name:"nats" help:"URLs of a NATS to use in place of the embedded one. The data directory keeps nothing but keys then." placeholder:"URL"`
 	clusterFlags
+	Keys string `help:"File of the keys that seal the secrets of definitions. Unless given, keys.json in the data directory, made when it is missing." type:"path" placeholder:"FILE"`
 
 	Listen           string        `help:"Address to serve the API on. Must be loopback: there is no authentication yet." default:"127.0.0.1:8080"`
 	MaxJobs          int           `help:"Most jobs that a collection's quota may allow." default:"10000"`
@@ -48,6 +51,10 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 		c.LogLevel = slog.LevelWarn
 	}
 	log := c.logger(s.err)
+	keys, err := c.keys()
+	if err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w. Name another address with --listen or CARILLON_LISTEN", err)
@@ -68,7 +75,7 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 		observe = show.observe
 	}
 	flags := apiFlags{Listen: c.Listen, MaxJobs: c.MaxJobs, Fastest: c.Fastest, MinRetryInterval: c.MinRetryInterval}
-	api, err := newAPI(b, ln, &flags, log.With("role", "apiserver"))
+	api, err := newAPI(b, ln, keys, &flags, log.With("role", "apiserver"))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -77,7 +84,7 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 		return errors.Join(err, ln.Close())
 	}
 	c.workerFlags.Grace = min(c.workerFlags.Grace, 3*time.Second) // Ctrl-C is to end it soon
-	w, err := newWorker(b.queue, &c.workerFlags, observe, log.With("role", "worker"))
+	w, err := newWorker(b.queue, keys, &c.workerFlags, observe, log.With("role", "worker"))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -99,6 +106,23 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 		return inner.Wait()
 	})
 	return g.Wait()
+}
+
+// keys loads the keys, and makes its own the first time.
+func (c *devCmd) keys() (*secret.Keys, error) {
+	if c.Keys != "" {
+		return secret.Load(c.Keys)
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w. Name another with --data or CARILLON_DATA", err)
+	}
+	path := filepath.Join(c.Data, "keys.json")
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := secret.Create(path); err != nil {
+			return nil, err
+		}
+	}
+	return secret.Load(path)
 }
 
 // backend starts, or reaches, NATS and Redis.
@@ -135,9 +159,6 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 		b.stops = append(b.stops, nc.Close)
 		b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, log))
 		return b, err
-	}
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("make data directory: %w. Name another with --data or CARILLON_DATA", err)
 	}
 	nc, stop, err := embedded.NATS(embedded.NATSConfig{Dir: filepath.Join(c.Data, "nats")})
 	if err != nil {

@@ -248,7 +248,7 @@ func command(ctx context.Context, stdin string, args ...string) (code int, stdou
 // TestCommands: unknown flags and bad values are one line and exit 2; a server
 // that is missing at start is one line that says what was tried, and exit 1.
 func TestCommands(t *testing.T) {
-	nobody := freeAddress(t)
+	nobody, keys := freeAddress(t), keyFile(t)
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -271,7 +271,15 @@ func TestCommands(t *testing.T) {
 		{"bad redis url", []string{"planner", "--redis", "localhost:6379"}, nil, 2, `--redis: `},
 		{"bad redis scheme", []string{"planner", "--redis", "redis+moon://localhost:6379"}, nil, 2, `--redis: scheme redis\+moon`},
 		{"missing redis", []string{"planner", "--redis", "redis://user:hidden@" + nobody}, nil, 1, `cannot reach Redis at redis://user:xxxxx@` + nobody + `: .*--redis or CARILLON_REDIS`},
-		{"missing nats", []string{"worker", "--nats", "nats://user:hidden@" + nobody}, nil, 1, `cannot reach NATS at nats://user:xxxxx@` + nobody + `: .*--nats or CARILLON_NATS`},
+		{"missing nats", []string{"worker", "--keys", keys, "--nats", "nats://user:hidden@" + nobody}, nil, 1, `cannot reach NATS at nats://user:xxxxx@` + nobody + `: .*--nats or CARILLON_NATS`},
+		{"no keys, worker", []string{"worker"}, nil, 2, `carillon worker: no key file: .*'carillon keys new FILE'.*--keys or CARILLON_KEYS`},
+		{"no keys, api server", []string{"apiserver"}, nil, 2, `carillon apiserver: no key file: `},
+		{"missing key file", []string{"worker", "--keys", "/nonexistent"}, nil, 1, `there is no key file /nonexistent: make one`},
+		{"not a key file", []string{"dev", "--keys", "go.mod"}, nil, 1, `go.mod is no key file`},
+		{"key file exists", []string{"keys", "new", keys}, nil, 1, `carillon keys new: .*there is a key file`},
+		{"directory is missing", []string{"keys", "new", "/nonexistent/keys"}, nil, 1, `write key file: .*no such file or directory`},
+		{"no such key", []string{"keys", "remove", keys, "1"}, nil, 1, `there is no key 00000001`},
+		{"not a key's id", []string{"keys", "remove", keys, "first"}, nil, 2, `KEY must be 8 hex digits`},
 		{"n out of range", []string{"preview", "-n", "0"}, nil, 2, `-n must be at least 1`},
 		{"bad now", []string{"preview", "--now", "noon"}, nil, 2, `--now: `},
 		{"missing file", []string{"preview", "/nonexistent"}, nil, 1, `/nonexistent`},
@@ -292,7 +300,7 @@ func TestCommands(t *testing.T) {
 // variables, and version the version.
 func TestHelp(t *testing.T) {
 	code, out, _ := command(t.Context(), "", "help")
-	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "preview", "version", "help"} {
+	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "preview", "version", "help"} {
 		if code != 0 || !strings.Contains(out, "\n  "+cmd+" ") {
 			t.Errorf("help: exit %d, no %s in %s", code, cmd, out)
 		}

@@ -34,6 +34,7 @@ type commands struct {
 	Apiserver apiserverCmd `cmd:"" help:"Run an API server: definitions in, history out."`
 	Planner   plannerCmd   `cmd:"" help:"Run a planner: finds what is due, dispatches it, records the results."`
 	Worker    workerCmd    `cmd:"" help:"Run a worker: performs the actions."`
+	Keys      keysCmd      `cmd:"" help:"Make, rotate, list and remove the keys that seal the secrets of definitions."`
 	Preview   previewCmd   `cmd:"" help:"Print the next occurrences of a job definition."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	Help      helpCmd      `cmd:"" help:"Show the commands, or one with all its flags."`
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 2
 	}
 	if err := cmd.Run(parser); err != nil {
-		fmt.Fprintf(stderr, "carillon %s: %v\n", cmd.Selected().Name, err)
+		fmt.Fprintf(stderr, "%s: %v\n", cmd.Selected().FullPath(), err)
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return 2
 		}

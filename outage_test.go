@@ -24,11 +24,11 @@ func TestServersGoAway(t *testing.T) {
 	redisServer, natsServer := redisAt(t, redisPath, redisAddress, redisDir), natsAt(t, natsPath, natsAddress, natsDir)
 
 	on := []string{"--redis", "redis://" + redisAddress, "--nats", "nats://" + natsAddress}
-	plannerAdmin, workerAdmin := freeAddress(t), freeAddress(t)
+	keys, plannerAdmin, workerAdmin := keyFile(t), freeAddress(t), freeAddress(t)
 	roles := []*process{
 		carillon(t, append([]string{"planner", "--admin-listen", plannerAdmin}, on...)...),
-		carillon(t, "worker", "--admin-listen", workerAdmin, "--nats", "nats://"+natsAddress),
-		carillon(t, append([]string{"apiserver", "--listen", "127.0.0.1:0", "--max-jobs", "1000", "--fastest", "1s"}, on...)...),
+		carillon(t, "worker", "--keys", keys, "--admin-listen", workerAdmin, "--nats", "nats://"+natsAddress),
+		carillon(t, append([]string{"apiserver", "--keys", keys, "--listen", "127.0.0.1:0", "--max-jobs", "1000", "--fastest", "1s"}, on...)...),
 	}
 	api := roles[2].said(t, `url=(http://\S+)`, 20*time.Second)
 	// ready waits until all roles that need what is named say that they are

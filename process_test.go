@@ -50,6 +50,16 @@ func carillon(t *testing.T, args ...string) *process {
 	return start(t, args[0], cmd)
 }
 
+// keyFile makes a key file.
+func keyFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys.json")
+	if code, _, stderr := command(t.Context(), "", "keys", "new", path); code != 0 {
+		t.Fatalf("keys new: exit %d: %s", code, stderr)
+	}
+	return path
+}
+
 func start(t *testing.T, name string, cmd *exec.Cmd) *process {
 	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), name+"-*.log")

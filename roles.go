@@ -19,6 +19,7 @@ import (
 	"github.com/carillon-scheduler/carillon/planner"
 	"github.com/carillon-scheduler/carillon/shared/job"
 	"github.com/carillon-scheduler/carillon/shared/queue"
+	"github.com/carillon-scheduler/carillon/shared/secret"
 	"github.com/carillon-scheduler/carillon/shared/store"
 	"github.com/carillon-scheduler/carillon/worker"
 	"github.com/carillon-scheduler/carillon/worker/action"
@@ -65,12 +66,17 @@ type apiserverCmd struct {
 	redisFlags
 	natsFlags
 	clusterFlags
+	keysFlags
 	apiFlags
 }
 
 // Run runs an API server until ctx is done.
 func (c *apiserverCmd) Run(ctx context.Context, s *streams) error {
 	if err := loopback("--listen", c.Listen); err != nil {
+		return err
+	}
+	keys, err := c.load()
+	if err != nil {
 		return err
 	}
 	log := c.logger(s.err).With("role", "apiserver")
@@ -83,7 +89,7 @@ func (c *apiserverCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w. Name another address with --listen or CARILLON_LISTEN", err)
 	}
-	api, err := newAPI(b, ln, &c.apiFlags, log)
+	api, err := newAPI(b, ln, keys, &c.apiFlags, log)
 	if err != nil {
 		return err
 	}
@@ -122,19 +128,24 @@ type workerCmd struct {
 	logFlags
 	natsFlags
 	clusterFlags
+	keysFlags
 	workerFlags
 	adminFlags
 }
 
 // Run runs a worker until ctx is done.
 func (c *workerCmd) Run(ctx context.Context, s *streams) error {
+	keys, err := c.load()
+	if err != nil {
+		return err
+	}
 	log := c.logger(s.err).With("role", "worker")
 	b, err := connect(ctx, "worker", log, nil, &c.natsFlags, &c.clusterFlags)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	w, err := newWorker(b.queue, &c.workerFlags, nil, log)
+	w, err := newWorker(b.queue, keys, &c.workerFlags, nil, log)
 	if err != nil {
 		return err
 	}
@@ -218,10 +229,11 @@ func (b *backend) followClock(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func newAPI(b *backend, ln net.Listener, f *apiFlags, log *slog.Logger) (*apiserver.Server, error) {
+func newAPI(b *backend, ln net.Listener, keys *secret.Keys, f *apiFlags, log *slog.Logger) (*apiserver.Server, error) {
 	api, err := arm.New(arm.Config{
 		Store: b.store, Journal: b.queue, History: b.queue, Shards: b.store.Shards(),
 		Ceilings: job.Ceilings{MaxJobs: f.MaxJobs, Fastest: f.Fastest, MinRetry: f.MinRetryInterval},
+		Sealer:   keys,
 		Admit:    sameOrigin,
 		Log:      log,
 	})
@@ -256,12 +268,12 @@ func newPlanner(b *backend, f *plannerFlags, log *slog.Logger) (*planner.Planner
 	})
 }
 
-func newWorker(q *queue.Queue, f *workerFlags, observe func(*job.Result), log *slog.Logger) (*worker.Worker, error) {
+func newWorker(q *queue.Queue, keys *secret.Keys, f *workerFlags, observe func(*job.Result), log *slog.Logger) (*worker.Worker, error) {
 	client := outbound.NewClient(outbound.Config{Timeout: f.HTTPTimeout, Concurrency: f.Concurrency})
 	web := webhook.New(client, "Carillon/"+buildVersion())
 	later := action.Unsupported{}
 	return worker.New(worker.Config{
-		Source: q, History: q, Concurrency: f.Concurrency, Grace: f.Grace, Observe: observe, Log: log,
+		Source: q, History: q, Secrets: keys, Concurrency: f.Concurrency, Grace: f.Grace, Observe: observe, Log: log,
 		Actions: map[job.ActionType]action.Action{
 			job.HTTP: web, job.HTTPS: web,
 			job.StorageQueue: later, job.ServiceBusQueue: later, job.ServiceBusTopic: later,

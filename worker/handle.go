@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -104,7 +105,32 @@ func (w *Worker) do(ctx context.Context, d *job.Dispatch) (report action.Report)
 			"panic", text, "stack", string(debug.Stack()))
 		report = action.Failure(&d.Action, "Carillon met an internal error.")
 	}()
+	d, err := w.open(d)
+	if err != nil {
+		return action.Failure(&d.Action, sentence(err))
+	}
 	return a.Do(ctx, d)
+}
+
+// open returns d with its secrets opened. d itself stays sealed.
+func (w *Worker) open(d *job.Dispatch) (*job.Dispatch, error) {
+	sealed := false
+	d.Action.Secrets(func(string, *job.Secret) { sealed = true })
+	if !sealed || w.cfg.Secrets == nil {
+		return d, nil
+	}
+	opened := *d
+	opened.Action = *d.Action.Clone()
+	if err := w.cfg.Secrets.Open(&opened.Action, d.UID, d.Phase); err != nil {
+		return d, err
+	}
+	return &opened, nil
+}
+
+// sentence returns an error as history tells it.
+func sentence(err error) string {
+	text := err.Error()
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 // record stores r however often it has to try. It reports false if ctx ended

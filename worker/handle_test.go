@@ -273,3 +273,49 @@ func TestNothingIsCutBeforeShutdown(t *testing.T) {
 		}
 	})
 }
+
+// opener opens what is "sealed:", for the job and the phase that it knows.
+type opener struct{}
+
+func (opener) Open(a *job.Action, uid string, phase job.Phase) error {
+	if uid != "uid" || phase != job.MainAction {
+		return errors.New("a secret cannot be opened")
+	}
+	a.Secrets(func(_ string, s *job.Secret) { *s = secret })
+	return nil
+}
+
+// DESIGN, I12: secrets are opened for the time of an attempt, in the worker.
+func TestSecretsAreOpenedForTheAttempt(t *testing.T) {
+	const sealed = job.SealedPrefix + "x"
+	for _, test := range []struct {
+		name, uid string
+		phase     job.Phase
+		sees      job.Secret // "": the action is not called
+	}{
+		{"its own", "uid", job.MainAction, secret},
+		{"another job's", "other", job.MainAction, ""},
+		{"another phase's", "uid", job.ErrorAction, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDispatch()
+				d.UID, d.Phase, d.Action.Request.Authentication.Password = test.uid, test.phase, sealed
+				r := &rig{source: source{due: []*job.Dispatch{d}}}
+				r.cfg.Secrets = opener{}
+				var saw job.Secret
+				r.run(t, func(_ context.Context, d *job.Dispatch) action.Report {
+					saw = d.Action.Request.Authentication.Password
+					return succeeded()
+				}, func() { time.Sleep(time.Second) })
+				if saw != test.sees || d.Action.Request.Authentication.Password != sealed {
+					t.Errorf("the action saw %q, the dispatch holds %q", string(saw), string(d.Action.Request.Authentication.Password))
+				}
+				if got := r.history.results[0]; test.sees == "" &&
+					(got.Outcome != job.Failed || got.Message != "Http Action - Request to host 'target.example' failed: A secret cannot be opened.") {
+					t.Errorf("%s: %s", got.Outcome, got.Message)
+				}
+			})
+		})
+	}
+}

@@ -35,6 +35,13 @@ type History interface {
 	Done(ctx context.Context, d *job.Dispatch) (bool, error)
 }
 
+// Opener opens the secrets of definitions.
+type Opener interface {
+	// Open opens the secrets of the action of one phase of a job's, in place. Its
+	// errors are sentences for the job's history.
+	Open(a *job.Action, uid string, phase job.Phase) error
+}
+
 // Config configures a Worker. Source, History, Actions and Log are required.
 type Config struct {
 	Source  Source
@@ -42,6 +49,9 @@ type Config struct {
 	Actions map[job.ActionType]action.Action // others fail as [action.Unsupported]
 	Log     *slog.Logger
 
+	// Secrets opens secrets for the time of an attempt. Nil takes them as they
+	// are.
+	Secrets     Opener
 	Concurrency int // attempts at once; default 256
 	// Grace is how long attempts under way may go on when Run's context ends;
 	// default 25 s, which leaves some of Kubernetes' 30 s. At most a tenth of it

@@ -59,9 +59,9 @@ func same(a, b any) bool {
 }
 
 // create returns the write that makes a job of a definition.
-func create(c *job.Collection, name string, d *job.Definition, now time.Time) (job.Write, error) {
+func create(c *job.Collection, name, uid string, d *job.Definition, now time.Time) (job.Write, error) {
 	j := &job.Job{
-		UID: newUID(), Revision: 1, CollectionUID: c.UID,
+		UID: uid, Revision: 1, CollectionUID: c.UID,
 		Ref:        job.Ref{CollectionRef: c.CollectionRef, Job: name},
 		Definition: *d, CreatedAt: now, UpdatedAt: now,
 	}

@@ -196,41 +196,67 @@ func TestADeletionThatIsCarriedOutTwice(t *testing.T) {
 	b.want(b.do("DELETE", one, ""), 200)
 }
 
-// reverse seals in the simplest way.
-type reverse struct{ err error }
-
-func (r reverse) Seal(next, was *job.Action) error {
-	auth := next.Request.Authentication
-	if auth == nil || strings.HasPrefix(string(auth.Password), "sealed ") {
-		return r.err
-	}
-	if was != nil && was.Request.Authentication != nil && was.Request.Authentication.Password == "sealed "+auth.Password {
-		auth.Password = was.Request.Authentication.Password
-		return r.err
-	}
-	auth.Password = "sealed " + auth.Password
-	return r.err
+// hider seals in the simplest way, with a key of a name.
+type hider struct {
+	key string
+	err error
 }
 
+func (h hider) Seal(a *job.Action, uid string) error { return h.SealLike(a, uid, &job.Action{}) }
+
+func (h hider) SealLike(a *job.Action, uid string, was *job.Action) error {
+	key := h.key
+	was.Secrets(func(_ string, s *job.Secret) { key = strings.Split(string(*s), " ")[1] })
+	a.Secrets(func(_ string, s *job.Secret) {
+		if !s.Sealed() {
+			*s = job.Secret(job.SealedPrefix + " " + key + " " + uid + " " + string(*s))
+		}
+	})
+	return h.err
+}
+
+// I12: what is kept and journaled is sealed, for this job. To send the same again
+// changes nothing, unless there is a newer key: that is a new revision, but no
+// new series.
 func TestSecretsAreSealedBeforeAnybodyKeepsThem(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.Sealer = reverse{} })
+	b := newBench(t, func(c *Config) { c.Sealer = hider{key: "k1"} })
 	secret := `{"properties":{"action":{"type":"Https","request":{"uri":"https://h/","method":"GET","authentication":{"type":"basic","username":"u","password":"hush"}}}}}`
 	b.with(collectionBody, secret)
 	for _, c := range []struct {
-		method, body, password string
-		revision               int64
+		key, method, body, want string
+		revision, series        int64
 	}{
-		{"PUT", secret, "sealed hush", 1}, // the same again
-		{"PATCH", `{"properties":{"action":{"request":{"method":"PUT"}}}}`, "sealed hush", 2},
-		{"PATCH", `{"properties":{"action":{"request":{"authentication":{"password":"new"}}}}}`, "sealed new", 3},
+		{"k1", "PUT", secret, "k1 hush", 1, 1}, // the same again
+		{"k2", "PATCH", `{"properties":{"action":{"request":{"body":"x"}}}}`, "k1 hush", 2, 1},
+		{"k2", "PATCH", `{"properties":{"action":{"request":{"body":null}}}}`, "k1 hush", 3, 1},
+		{"k2", "PUT", secret, "k2 hush", 4, 1},
+		{"k2", "PUT", secret, "k2 hush", 4, 1},
+		{"k2", "PUT", strings.Replace(secret, "hush", "new", 1), "k2 new", 5, 5},
+		{"k2", "PATCH", `{"properties":{"action":{"request":{"authentication":{"password":"newer"}}}}}`, "k2 newer", 6, 5},
 	} {
+		b.api.cfg.Sealer = hider{key: c.key}
 		b.want(b.do(c.method, one, c.body), 200)
 		j := b.stored()
+		key, text, _ := strings.Cut(c.want, " ")
+		want := job.Secret(job.SealedPrefix + " " + key + " " + j.UID + " " + text)
 		kept, journaled := j.Action.Request.Authentication.Password, b.last().Job.Action.Request.Authentication.Password
-		if string(kept) != c.password || string(journaled) != c.password || j.Revision != c.revision {
-			t.Errorf("%s: kept %q, journaled %q, revision %d", c.body, string(kept), string(journaled), j.Revision)
+		if kept != want || journaled != want || j.Revision != c.revision || j.Series != c.series {
+			t.Errorf("%s %s: kept %q, journaled %q, revision %d, series %d", c.key, c.body, string(kept), string(journaled), j.Revision, j.Series)
 		}
 	}
-	b.api.cfg.Sealer = reverse{errors.New("no key")}
+	b.api.cfg.Sealer = hider{err: errors.New("no key")}
 	b.refused(b.do("PUT", one, secret), 500, CodeInternal)
+}
+
+// What is sealed for one job must not be given to another as its secret.
+func TestASealedSecretIsRefused(t *testing.T) {
+	b := newBench(t).with(collectionBody, hourly)
+	for field, body := range map[string]string{
+		"password": `"type":"Https","request":{"uri":"https://h/","method":"GET","authentication":{"type":"basic","username":"u","password":"sealed:AQAAAA"}}`,
+		"secret":   `"type":"Https","request":{"uri":"https://h/","method":"GET","authentication":{"type":"ActiveDirectoryOAuth","tenant":"t","audience":"a","clientId":"c","secret":"sealed:AQAAAA"}}`,
+		"sasToken": `"type":"StorageQueue","queueMessage":{"storageAccount":"account","queueName":"queue","message":"m","sasToken":"sealed:AQAAAA"}`,
+		"sasKey":   `"type":"ServiceBusQueue","serviceBusQueueMessage":{"queueName":"q","namespace":"n","message":"m","authentication":{"sasKeyName":"k","sasKey":"sealed:AQAAAA"}}`,
+	} {
+		b.refused(b.do("PUT", one, `{"properties":{"action":{`+body+`}}}`), 400, CodeBadRequest, field, "must not begin with sealed:")
+	}
 }

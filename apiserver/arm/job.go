@@ -138,13 +138,18 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 	if was != nil && was.Status.State.Final() {
 		return nil, final(was)
 	}
-	sealed, err := a.seal(d, was)
+	if was == nil {
+		uid = newUID()
+	}
+	sealed, err := a.seal(&d, uid)
 	if err != nil {
 		return nil, err
 	}
 	now, limits, kind := a.now(), c.Limits(a.cfg.Ceilings), changesSeries
 	if was != nil {
-		kind = changeOf(&was.Definition, &sealed, replace)
+		if kind, err = a.compare(&d, sealed, was, replace); err != nil {
+			return nil, err
+		}
 	}
 	judgedAt := now
 	if kind == changesContent {
@@ -166,9 +171,9 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 	}
 	var w job.Write
 	if was == nil {
-		w, err = create(c, r.ref.Job, &sealed, now)
+		w, err = create(c, r.ref.Job, uid, sealed, now)
 	} else {
-		w, err = update(c, was, &sealed, kind, now)
+		w, err = update(c, was, sealed, kind, now)
 	}
 	if err != nil {
 		return nil, err
@@ -178,15 +183,32 @@ func (a *API) applyJob(ctx context.Context, r *request, c *job.Collection, was *
 }
 
 // seal returns d with its secrets sealed.
-func (a *API) seal(d job.Definition, was *job.Job) (job.Definition, error) {
+func (a *API) seal(d *job.Definition, uid string) (*job.Definition, error) {
 	if a.cfg.Sealer == nil {
 		return d, nil
 	}
-	d.Action = *d.Action.Clone()
-	if was == nil {
-		return d, a.cfg.Sealer.Seal(&d.Action, nil)
+	sealed := *d
+	sealed.Action = *d.Action.Clone()
+	return &sealed, a.cfg.Sealer.Seal(&sealed.Action, uid)
+}
+
+// compare says what d, which is sealed with its secrets hidden, changes of a job.
+// A definition that differs only in the key that hides its secrets is written
+// for that, so that sending it again brings it to the newest key.
+func (a *API) compare(d, sealed *job.Definition, was *job.Job, replace bool) (change, error) {
+	like := sealed
+	if a.cfg.Sealer != nil {
+		like = new(*d)
+		like.Action = *d.Action.Clone()
+		if err := a.cfg.Sealer.SealLike(&like.Action, was.UID, &was.Action); err != nil {
+			return 0, err
+		}
 	}
-	return d, a.cfg.Sealer.Seal(&d.Action, &was.Action)
+	kind := changeOf(&was.Definition, like, replace)
+	if kind == changesNothing && !same(&was.Action, &sealed.Action) {
+		kind = changesContent
+	}
+	return kind, nil
 }
 
 func (a *API) deleteJob(ctx context.Context, r *request) (*answer, error) {

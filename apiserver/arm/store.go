@@ -59,11 +59,12 @@ type History interface {
 	History(ctx context.Context, shard int, uid string) ([]job.Record, error)
 }
 
-// Sealer hides secrets before anybody keeps them.
+// Sealer hides secrets before anybody keeps them. It leaves those that are
+// sealed as they are. uid is the job's.
 type Sealer interface {
-	// Seal replaces each secret of next, and of its error action, that is not
-	// sealed already. Where was, nil at creation, holds at the same place the
-	// sealed form of the same text, next gets that very form: a definition that
-	// is repeated is then the same as the stored one.
-	Seal(next, was *job.Action) error
+	// Seal replaces each secret of an action, and of its error action.
+	Seal(a *job.Action, uid string) error
+	// SealLike does so too, in such a way that what is the same secret in the
+	// same place of was reads the same.
+	SealLike(a *job.Action, uid string, was *job.Action) error
 }

@@ -11,7 +11,7 @@ import (
 // Answers leave secrets out, and Azure's documentation has clients expect null
 // or an empty text there; so these are taken for a secret that was not given.
 func (n node) secret(kept job.Secret) job.Secret {
-	given := job.Secret(n.text())
+	given := n.givenSecret()
 	if given == "" {
 		given = kept
 	}
@@ -19,6 +19,16 @@ func (n node) secret(kept job.Secret) job.Secret {
 		n.fail("must be given: answers leave secrets out")
 	}
 	return given
+}
+
+// givenSecret returns the secret that a definition gives. One that looks sealed
+// was never anybody's, and would be taken for what is sealed.
+func (n node) givenSecret() job.Secret {
+	s := job.Secret(n.text())
+	if s.Sealed() {
+		n.fail("must be the secret itself, and must not begin with %s", job.SealedPrefix)
+	}
+	return s
 }
 
 // authentication reads how an HTTP call proves who it is. Type NotSpecified is
@@ -71,7 +81,7 @@ func (n node) certificate(a, was *job.Authentication) {
 		a.PFX = file.secret(was.PFX)
 		return
 	}
-	a.PFX, a.Password = file.secret(""), job.Secret(password.text())
+	a.PFX, a.Password = file.secret(""), password.givenSecret()
 	if given && !password.given() && !n.doc.loose {
 		password.fail("must be given with a pfx, if only as an empty text")
 	}
@@ -97,7 +107,7 @@ func (n node) sharedAccessKey(m, was *job.ServiceBusMessage) {
 		m.AuthType = sharedAccessKey
 	}
 	if m.AuthType != sharedAccessKey {
-		m.SASKey = job.Secret(key.text())
+		m.SASKey = key.givenSecret()
 		return
 	}
 	var kept job.Secret
