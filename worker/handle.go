@@ -39,14 +39,19 @@ func (w *Worker) handle(ctx context.Context, g *grace, d *job.Dispatch, delivery
 			return job.Verdict{}
 		}
 	}
-	if !w.waitDue(acting, d) {
-		return job.Verdict{Again: afterShutdown}
-	}
-	r := w.perform(acting, d)
-	if acting.Err() != nil && r.Outcome != job.Succeeded {
-		// What ended it was not the target, so it is no failure of the job.
-		w.cfg.Log.InfoContext(ctx, "attempt given back", "attempt", d.ID(), "job", d.Ref.ID(), "err", context.Cause(acting))
-		return job.Verdict{Again: afterShutdown}
+	var r *job.Result
+	if delivery > w.cfg.MaxDeliveries {
+		r = w.giveUp(ctx, d)
+	} else {
+		if !w.waitDue(acting, d) {
+			return job.Verdict{Again: afterShutdown}
+		}
+		r = w.perform(acting, d)
+		if acting.Err() != nil && r.Outcome != job.Succeeded {
+			// What ended it was not the target, so it is no failure of the job.
+			w.cfg.Log.InfoContext(ctx, "attempt given back", "attempt", d.ID(), "job", d.Ref.ID(), "err", context.Cause(acting))
+			return job.Verdict{Again: afterShutdown}
+		}
 	}
 	recording, cancel := g.recording(ctx)
 	defer cancel()
@@ -57,6 +62,19 @@ func (w *Worker) handle(ctx context.Context, g *grace, d *job.Dispatch, delivery
 		w.cfg.Observe(r)
 	}
 	return job.Verdict{}
+}
+
+// giveUp returns the result of an attempt that no worker has lived to finish. It
+// is the last of its phase, so that the job's retries do not go on killing.
+func (w *Worker) giveUp(ctx context.Context, d *job.Dispatch) *job.Result {
+	w.cfg.Log.ErrorContext(ctx, "attempt given up", "attempt", d.ID(), "job", d.Ref.ID(), "deliveries", w.cfg.MaxDeliveries)
+	now := instant(time.Now())
+	r := &job.Result{
+		Attempt: d.Attempt, Performance: uuid.NewString(), StartedAt: now, EndedAt: now, Outcome: job.Failed,
+		Message: action.Failure(&d.Action, fmt.Sprintf("Carillon gave up: this attempt was begun %d times, and no worker finished it.", w.cfg.MaxDeliveries)).Message,
+	}
+	r.Retries = r.RetryCount
+	return r
 }
 
 // perform performs d's action once and returns what came of it.

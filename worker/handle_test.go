@@ -319,3 +319,27 @@ func TestSecretsAreOpenedForTheAttempt(t *testing.T) {
 		})
 	}
 }
+
+// A dispatch that kills its workers is given up, and so is what would follow it
+// in its phase.
+func TestAnAttemptThatNobodyFinishesIsGivenUp(t *testing.T) {
+	for delivery, performed := range map[int]int{10: 1, 11: 0, 500: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDispatch()
+			d.RetryCount, d.Retries, d.Fallback = 1, 4, true
+			r := &rig{source: source{due: []*job.Dispatch{d}, delivery: delivery}}
+			n := 0
+			r.run(t, func(context.Context, *job.Dispatch) action.Report { n++; return succeeded() }, func() { time.Sleep(time.Second) })
+			if n != performed || len(r.history.results) != 1 {
+				t.Fatalf("delivery %d: performed %d times, %d results", delivery, n, len(r.history.results))
+			}
+			got := r.history.results[0]
+			if performed == 0 && (got.Outcome != job.Failed || got.Retries != 1 || !got.Fallback || !strings.Contains(got.Message, "this attempt was begun 10 times")) {
+				t.Errorf("delivery %d: %+v", delivery, got)
+			}
+			if diff := cmp.Diff([]job.Verdict{{}}, r.source.settled()); diff != "" {
+				t.Errorf("delivery %d: verdict (-want +got):\n%s", delivery, diff)
+			}
+		})
+	}
+}

@@ -57,6 +57,12 @@ type Config struct {
 	// default 25 s, which leaves some of Kubernetes' 30 s. At most a tenth of it
 	// is kept for recording.
 	Grace time.Duration
+	// MaxDeliveries is how often an attempt may have been given to workers before
+	// it is given up, with what would follow it: something about it kills them.
+	// Being given back counts, so it is more than one would bear from deaths
+	// alone. Default 10.
+	MaxDeliveries int
+
 	// Observe, if not nil, is called with each result after it was recorded. It
 	// may be called from several goroutines at once, and delays the next
 	// attempt while it runs.
@@ -89,14 +95,15 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Log == nil {
 		errs = append(errs, errors.New("log is required"))
 	}
-	if cfg.Concurrency < 0 || cfg.Grace < 0 {
-		errs = append(errs, errors.New("concurrency and grace must not be negative"))
+	if cfg.Concurrency < 0 || cfg.Grace < 0 || cfg.MaxDeliveries < 0 {
+		errs = append(errs, errors.New("concurrency, grace and max deliveries must not be negative"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("worker config: %w", err)
 	}
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 256)
 	cfg.Grace = cmp.Or(cfg.Grace, 25*time.Second)
+	cfg.MaxDeliveries = cmp.Or(cfg.MaxDeliveries, 10)
 	return &Worker{cfg: cfg, skew: skewLog{log: cfg.Log}}, nil
 }
 
