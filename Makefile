@@ -3,7 +3,7 @@
 BIN := bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build test race lint bench soak fuzz ci clean
+.PHONY: help build test race lint bench compat peers soak fuzz ci clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -23,6 +23,13 @@ lint: ## Check formatting and run the linters, pinned in tools/go.mod
 
 bench: ## Run each benchmark once
 	go test -run '^$$' -bench . -benchtime 1x ./...
+
+compat: ## Drive carillon with Azure's own Go and npm clients, each in a module of its own
+	cd apiserver/compat/gosdk && go vet ./... && go test -count 1 ./...
+	cd apiserver/compat/nodesdk && npm ci --no-audit --no-fund --silent && npm test --silent
+
+peers: ## Install Azurite and rhea, which the tests use where they are there
+	cd tools/peers && npm ci --ignore-scripts --no-audit --no-fund --silent
 
 soak: $(BIN)/nats-server ## 3 planners, 3 workers, 2,000 jobs every 5 s for 2 minutes, on real servers
 	go test -count 1 -timeout 10m -v -run 'TestCluster' . -args -cluster.jobs 2000 -cluster.every 5s -cluster.for 2m

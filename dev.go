@@ -55,6 +55,12 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	c.workerFlags.Grace = min(c.workerFlags.Grace, 3*time.Second) // Ctrl-C is to end it soon
+	actions, err := newActions(&c.workerFlags)
+	if err != nil {
+		return err
+	}
+	defer actions.close()
 	ln, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w. Name another address with --listen or CARILLON_LISTEN", err)
@@ -83,8 +89,7 @@ func (c *devCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	c.workerFlags.Grace = min(c.workerFlags.Grace, 3*time.Second) // Ctrl-C is to end it soon
-	w, err := newWorker(b.queue, keys, &c.workerFlags, observe, log.With("role", "worker"))
+	w, err := newWorker(b.queue, keys, actions, &c.workerFlags, observe, log.With("role", "worker"))
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}

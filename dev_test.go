@@ -276,6 +276,14 @@ func TestCommands(t *testing.T) {
 		{"no keys, api server", []string{"apiserver"}, nil, 2, `carillon apiserver: no key file: `},
 		{"missing key file", []string{"worker", "--keys", "/nonexistent"}, nil, 1, `there is no key file /nonexistent: make one`},
 		{"not a key file", []string{"dev", "--keys", "go.mod"}, nil, 1, `go.mod is no key file`},
+		{"bad deny list", []string{"worker", "--keys", keys, "--egress-deny", "10.0.0.0/8,ht tp"}, nil, 2, `--egress-deny "ht tp": this is no host name`},
+		{"bad allow list", []string{"dev", "--egress-allow", "10.0.0.0/99"}, nil, 2, `--egress-allow "10.0.0.0/99": `},
+		{"bad storage endpoint", []string{"worker", "--keys", keys, "--storage-endpoint", "https://queue.example"}, nil, 2, `--storage-endpoint: .*\{account\}`},
+		{"bad service bus endpoint", []string{"worker", "--keys", keys, "--servicebus-endpoint", "http://bus.example"}, nil, 2, `--servicebus-endpoint: .*the scheme is none of amqps, sb and amqp`},
+		{"bad authority", []string{"worker", "--keys", keys, "--oauth-authority", "http://login.example"}, nil, 2, `--oauth-authority: .*https`},
+		{"missing authorities", []string{"worker", "--keys", keys, "--tls-ca", "/nonexistent"}, nil, 1, `--tls-ca: .*/nonexistent`},
+		{"no authorities", []string{"worker", "--keys", keys, "--tls-ca", "go.mod"}, nil, 2, `--tls-ca: .*go.mod holds no certificate in PEM`},
+		{"bad TLS version", []string{"worker", "--keys", keys, "--tls-min-version", "1.1"}, nil, 2, `--tls-min-version must be one of "1.2","1.3"`},
 		{"key file exists", []string{"keys", "new", keys}, nil, 1, `carillon keys new: .*there is a key file`},
 		{"directory is missing", []string{"keys", "new", "/nonexistent/keys"}, nil, 1, `write key file: .*no such file or directory`},
 		{"no such key", []string{"keys", "remove", keys, "1"}, nil, 1, `there is no key 00000001`},
@@ -300,7 +308,7 @@ func TestCommands(t *testing.T) {
 // variables, and version the version.
 func TestHelp(t *testing.T) {
 	code, out, _ := command(t.Context(), "", "help")
-	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "preview", "version", "help"} {
+	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "backup", "restore", "verify", "preview", "version", "help"} {
 		if code != 0 || !strings.Contains(out, "\n  "+cmd+" ") {
 			t.Errorf("help: exit %d, no %s in %s", code, cmd, out)
 		}

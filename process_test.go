@@ -171,7 +171,7 @@ func freeAddress(t *testing.T) string {
 // nothing may be absent.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	for _, p := range []string{name, filepath.Join("bin", name)} {
+	for _, p := range []string{name, filepath.Join("bin", name), filepath.Join("tools", "peers", "node_modules", ".bin", name)} {
 		if path, err := exec.LookPath(p); err == nil {
 			if abs, err := filepath.Abs(path); err == nil {
 				return abs

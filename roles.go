@@ -22,9 +22,6 @@ import (
 	"github.com/carillon-scheduler/carillon/shared/secret"
 	"github.com/carillon-scheduler/carillon/shared/store"
 	"github.com/carillon-scheduler/carillon/worker"
-	"github.com/carillon-scheduler/carillon/worker/action"
-	"github.com/carillon-scheduler/carillon/worker/action/webhook"
-	"github.com/carillon-scheduler/carillon/worker/outbound"
 )
 
 // apiFlags are the settings of an API server.
@@ -54,6 +51,7 @@ type workerFlags struct {
 	Concurrency int           `help:"Most actions performed at once." default:"256"`
 	HTTPTimeout time.Duration `name:"http-timeout" help:"Longest an HTTP action may take, redirects and answer included." default:"60s"`
 	Grace       time.Duration `help:"How long actions under way may take to finish at shutdown. What does not is given to another worker." default:"25s"`
+	targetFlags
 }
 
 // adminFlags are the settings of the listener that tells how a role is.
@@ -139,13 +137,18 @@ func (c *workerCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	actions, err := newActions(&c.workerFlags)
+	if err != nil {
+		return err
+	}
+	defer actions.close()
 	log := c.logger(s.err).With("role", "worker")
 	b, err := connect(ctx, "worker", log, nil, &c.natsFlags, &c.clusterFlags)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	w, err := newWorker(b.queue, keys, &c.workerFlags, nil, log)
+	w, err := newWorker(b.queue, keys, actions, &c.workerFlags, nil, log)
 	if err != nil {
 		return err
 	}
@@ -268,16 +271,9 @@ func newPlanner(b *backend, f *plannerFlags, log *slog.Logger) (*planner.Planner
 	})
 }
 
-func newWorker(q *queue.Queue, keys *secret.Keys, f *workerFlags, observe func(*job.Result), log *slog.Logger) (*worker.Worker, error) {
-	client := outbound.NewClient(outbound.Config{Timeout: f.HTTPTimeout, Concurrency: f.Concurrency})
-	web := webhook.New(client, "Carillon/"+buildVersion())
-	later := action.Unsupported{}
+func newWorker(q *queue.Queue, keys *secret.Keys, a *actions, f *workerFlags, observe func(*job.Result), log *slog.Logger) (*worker.Worker, error) {
 	return worker.New(worker.Config{
-		Source: q, History: q, Secrets: keys, Concurrency: f.Concurrency, Grace: f.Grace, Observe: observe, Log: log,
-		Actions: map[job.ActionType]action.Action{
-			job.HTTP: web, job.HTTPS: web,
-			job.StorageQueue: later, job.ServiceBusQueue: later, job.ServiceBusTopic: later,
-		},
+		Source: q, History: q, Actions: a.byType, Secrets: keys, Concurrency: f.Concurrency, Grace: f.Grace, Observe: observe, Log: log,
 	})
 }
 

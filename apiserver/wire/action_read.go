@@ -73,6 +73,7 @@ func (n node) queue(was *job.QueueMessage) *job.QueueMessage {
 		StorageAccount: n.get("storageAccount").text(),
 		QueueName:      n.get("queueName").text(),
 		Message:        n.get("message").text(),
+		Format:         choice(n.get("messageFormat"), job.QueueEnvelope, job.QueueBase64, job.QueueText),
 	}
 	var kept job.Secret
 	if was != nil && strings.EqualFold(was.StorageAccount, q.StorageAccount) && was.QueueName == q.QueueName {

@@ -39,6 +39,7 @@ type (
 		StorageAccount string `json:"storageAccount,omitempty"`
 		QueueName      string `json:"queueName,omitempty"`
 		Message        string `json:"message,omitempty"`
+		Format         string `json:"messageFormat,omitempty"` // ours; Azure's clients ignore it
 	}
 	busMessage struct {
 		QueueName      string             `json:"queueName,omitempty"`
@@ -83,7 +84,7 @@ func writeAction(a *job.Action) *action {
 		w.Request = writeRequest(a.Request)
 	case job.StorageQueue:
 		if q := a.Queue; q != nil {
-			w.Queue = &queueMessage{q.StorageAccount, q.QueueName, q.Message}
+			w.Queue = &queueMessage{q.StorageAccount, q.QueueName, q.Message, q.Format}
 		}
 	case job.ServiceBusQueue:
 		w.BusQueue = writeBus(a.Bus)

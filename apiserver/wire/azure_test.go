@@ -72,6 +72,11 @@ func TestRules(t *testing.T) {
 			`{"action":{"queueMessage":{"storageAccount":"acc","queueName":"que","message":"m"},"type":"StorageQueue","errorAction":{"request":{"uri":"http://h/","method":"GET","authentication":{"username":"u","type":"Basic"}},"type":"Http"}},"state":"enabled"}`,
 		},
 		{
+			"Case in and out, of our own messageFormat; absent stays absent, as above",
+			`{"action":{"type":"StorageQueue","queueMessage":{"storageAccount":"acc","queueName":"que","sasToken":"TOP","messageFormat":"ENVELOPE"},"errorAction":{"type":"StorageQueue","queueMessage":{"storageAccount":"acc","queueName":"que","sasToken":"TOP","MessageFormat":"Base64"}}}}`,
+			`{"action":{"queueMessage":{"storageAccount":"acc","queueName":"que","messageFormat":"envelope"},"type":"StorageQueue","errorAction":{"queueMessage":{"storageAccount":"acc","queueName":"que","messageFormat":"base64"},"type":"StorageQueue"}},"state":"enabled"}`,
+		},
+		{
 			"Verbatim: uri, method's case, header names and their case, body",
 			`{"action":{"type":"Http","request":{"uri":"http://H/A%20b?x=<&>","method":"gEt","headers":{"X-aB":"v","content-TYPE":"t"},"body":"<a>&\n\u2028é"}}}`,
 			`{"action":{"request":{"uri":"http://H/A%20b?x=<&>","method":"gEt","headers":{"X-aB":"v","content-TYPE":"t"},"body":"<a>&\n\u2028é"},"type":"Http"},"state":"enabled"}`,

@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"crypto"
 	"crypto/sha1" //nolint:gosec // a thumbprint is a name, not a protection
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,77 +12,39 @@ import (
 	"strings"
 	"time"
 
-	"software.sslmate.com/src/go-pkcs12"
+	"github.com/carillon-scheduler/carillon/shared/pfx"
 )
 
 // openPFX returns the client's certificate in a PFX file, given in base64. If it
 // cannot, it says which member is wrong, pfx or password, and why.
 func openPFX(file, password string, now time.Time) (leaf *x509.Certificate, member, reason string) {
-	der, err := base64.StdEncoding.DecodeString(file)
-	switch {
-	case err != nil:
-		return nil, "pfx", "must be a PFX file in base64: it is not base64"
-	case costly(der, maxIterations, 0):
-		return nil, "pfx", fmt.Sprintf("must not ask for more than %d iterations to derive a key", maxIterations)
+	id, err := pfx.Open(file, password)
+	if err != nil {
+		member, reason = refusalOf(err)
+		return nil, member, reason
 	}
-	key, first, others, err := pkcs12.DecodeChain(der, password)
-	switch {
-	case errors.Is(err, pkcs12.ErrIncorrectPassword), errors.Is(err, pkcs12.ErrDecryption):
-		return nil, "password", "must be the password of the PFX file: it does not open it"
-	case err != nil:
-		return nil, "pfx", "must be a PFX file with a private key and its certificate: " + err.Error()
+	leaf = id.Leaf()
+	if now.After(leaf.NotAfter) {
+		return nil, "pfx", "must hold a certificate that has not expired: it did at " + FormatTime(leaf.NotAfter)
 	}
-	// The certificate that belongs to the key need not come first.
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, "pfx", "must hold a private key that can sign"
-	}
-	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
-	if !ok {
-		return nil, "pfx", "must hold an RSA, ECDSA or Ed25519 key"
-	}
-	for _, c := range append([]*x509.Certificate{first}, others...) {
-		switch {
-		case !public.Equal(c.PublicKey):
-		case now.After(c.NotAfter):
-			return nil, "pfx", "must hold a certificate that has not expired: it did at " + FormatTime(c.NotAfter)
-		default:
-			return c, "", ""
-		}
-	}
-	return nil, "pfx", "must hold the certificate of its private key"
+	return leaf, "", ""
 }
 
-// maxIterations bounds the work that opening a file may cause. Windows asks for
-// 2,000, OpenSSL for 2,048 or 10,000, the cautious for 600,000.
-const maxIterations = 2_000_000
-
-// costly reports whether a key that a PFX file needs takes more iterations than
-// limit, as far as that can be seen without its password. A number of iterations
-// follows the octets of its salt, and no other number follows octets.
-func costly(der []byte, limit int64, depth int) bool {
-	const maxDepth = 16
-	afterOctets := false
-	for len(der) > 0 && depth < maxDepth {
-		var v asn1.RawValue
-		rest, err := asn1.Unmarshal(der, &v)
-		if err != nil {
-			return false
-		}
-		universal := v.Class == asn1.ClassUniversal
-		octets := universal && v.Tag == asn1.TagOctetString
-		var n int64
-		if afterOctets && universal && v.Tag == asn1.TagInteger {
-			if _, err := asn1.Unmarshal(v.FullBytes, &n); err != nil || n > limit {
-				return true
-			}
-		}
-		if (v.IsCompound || octets) && costly(v.Bytes, limit, depth+1) {
-			return true
-		}
-		der, afterOctets = rest, octets
+// refusalOf says which member keeps a PFX file from being opened, and why.
+func refusalOf(err error) (member, reason string) {
+	switch {
+	case errors.Is(err, pfx.ErrBase64):
+		return "pfx", "must be a PFX file in base64: it is not base64"
+	case errors.Is(err, pfx.ErrCostly):
+		return "pfx", fmt.Sprintf("must not ask for more than %d iterations to derive a key", pfx.MaxIterations)
+	case errors.Is(err, pfx.ErrPassword):
+		return "password", "must be the password of the PFX file: it does not open it"
+	case errors.Is(err, pfx.ErrKey):
+		return "pfx", "must hold a private key that can sign"
+	case errors.Is(err, pfx.ErrCertificate):
+		return "pfx", "must hold the certificate of its private key"
 	}
-	return false
+	return "pfx", "must be a PFX file with a private key and its certificate: " + err.Error()
 }
 
 // thumbprintOf returns the certificate's SHA-1 in upper hex digits.

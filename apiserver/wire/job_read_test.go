@@ -50,6 +50,8 @@ func TestReadJobRefuses(t *testing.T) {
 		{"storageAccount", queue(`"storageAccount":1`), "action.queueMessage.storageAccount", "must be a string"},
 		{"sasToken", queue(`"storageAccount":"a"`), "action.queueMessage.sasToken", "must be given"},
 		{"message", queue(`"message":[]`), "action.queueMessage.message", "must be a string, got an array"},
+		{"messageFormat", queue(`"messageFormat":"json"`), "action.queueMessage.messageFormat", "must be envelope, base64 or text"},
+		{"messageFormat's type", queue(`"messageFormat":1`), "action.queueMessage.messageFormat", "must be a string, got a number"},
 		{"topicPath", bus(`"topicPath":1`), "action.serviceBusTopicMessage.topicPath", "must be a string"},
 		{"transportType", bus(`"transportType":"udp"`), "action.serviceBusTopicMessage.transportType", "must be netMessaging, amqp or notSpecified"},
 		{"bus authentication", bus(`"authentication":5`), "action.serviceBusTopicMessage.authentication", "must be an object"},

@@ -84,6 +84,9 @@ func TestPatchJob(t *testing.T) {
 		{"errorAction in properties", `{"errorAction":{"queueMessage":{"message":"n"}}}`, func(d *job.Definition) {
 			d.Action.Error.Queue.Message = "n"
 		}},
+		{"messageFormat", `{"action":{"errorAction":{"queueMessage":{"messageFormat":"BASE64"}}}}`, func(d *job.Definition) {
+			d.Action.Error.Queue.Format = job.QueueBase64
+		}},
 		{"null errorAction in properties", `{"errorAction":null}`, func(d *job.Definition) { d.Action.Error = nil }},
 		{"the same authentication without its secret keeps it", `{"action":{"request":{"authentication":{"username":"u","type":"basic"}}}}`, func(*job.Definition) {}},
 		{"an empty secret keeps it", `{"action":{"request":{"authentication":{"password":""}}}}`, func(*job.Definition) {}},

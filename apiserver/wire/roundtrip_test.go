@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 		},
 		Custom: map[string]string{"N": "1", "n": "2", "": "3"},
 	}
-	queue := &job.QueueMessage{StorageAccount: "acc", QueueName: "que", SASToken: "T", Message: "<&>"}
+	queue := &job.QueueMessage{StorageAccount: "acc", QueueName: "que", SASToken: "T", Message: "<&>", Format: job.QueueText}
 	for _, d := range []job.Definition{
 		{State: job.Enabled, Action: job.Action{Type: job.HTTP, Request: request(nil)}},
 		{

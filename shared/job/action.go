@@ -81,9 +81,18 @@ type Authentication struct {
 type QueueMessage struct {
 	StorageAccount string `json:"storageAccount"`
 	QueueName      string `json:"queueName"`
-	SASToken       Secret `json:"sasToken,omitempty"`
+	SASToken       Secret `json:"sasToken,omitempty"` // with or without a leading "?"
 	Message        string `json:"message"`
+	Format         string `json:"format,omitempty"` // what is made of Message; "": not given, so [QueueEnvelope]
 }
+
+// What is sent to a Storage queue. The choice is an extension of ours: the live
+// service sent the envelope.
+const (
+	QueueEnvelope = "envelope" // base64 of Azure's XML around the message
+	QueueBase64   = "base64"   // base64 of the message
+	QueueText     = "text"     // the message as it stands
+)
 
 // ServiceBusMessage is a message for a Service Bus queue or topic.
 type ServiceBusMessage struct {

@@ -9,9 +9,9 @@ import (
 // Bounds of messages (Azure documentation: Queue storage naming and limits,
 // Service Bus quotas).
 const (
-	maxQueueMessage = 64 << 10 // as sent: in base64, in its envelope
-	// maxEnvelope is more than the envelope of a Storage-queue message takes,
-	// names of a job, its collection and its region included.
+	maxQueueMessage = 64 << 10 // as sent; see [QueueMessage.Format]
+	// maxEnvelope is more than the envelope of a Storage-queue message takes with
+	// names of usual length; it is measured again when it is sent.
 	maxEnvelope  = 2 << 10
 	maxBusEntity = 260
 	maxBusText   = 128 // ids and keys of a brokered message
@@ -24,14 +24,37 @@ func (q *QueueMessage) validate(path string) error {
 	case len(q.QueueName) < 3 || len(q.QueueName) > 63 || !isQueue(q.QueueName):
 		return Invalid(path+".queueName",
 			"must be 3 to 63 lower case letters, digits and single hyphens, none of them first or last")
-	case strings.ContainsFunc(q.Message, notXML):
-		return Invalid(path+".message", "must not hold control characters but tab, CR and LF: it is sent in XML")
-	case base64.StdEncoding.EncodedLen(xmlLen(q.Message)+maxEnvelope) > maxQueueMessage:
-		return Invalid(path+".message", "must be smaller: a queue takes %d bytes, of base64 of XML", maxQueueMessage)
 	case hasControl(string(q.SASToken)):
 		return Invalid(path+".sasToken", "must not hold control characters")
 	}
+	if err := q.validateMessage(path); err != nil {
+		return err
+	}
 	return required(path, "sasToken", string(q.SASToken))
+}
+
+// validateMessage checks what is sent, which depends on the format.
+func (q *QueueMessage) validateMessage(path string) error {
+	var size int
+	var form string
+	switch q.Format {
+	case "", QueueEnvelope:
+		size, form = base64.StdEncoding.EncodedLen(xmlLen(q.Message)+maxEnvelope), ", of base64 of XML"
+	case QueueBase64:
+		size, form = base64.StdEncoding.EncodedLen(len(q.Message)), ", of base64"
+	case QueueText:
+		size = len(q.Message)
+	default:
+		return Invalid(path+".messageFormat", "must be %s, %s or %s", QueueEnvelope, QueueBase64, QueueText)
+	}
+	switch {
+	case q.Format != QueueBase64 && strings.ContainsFunc(q.Message, notXML):
+		return Invalid(path+".message",
+			"must not hold control characters but tab, CR and LF, unless messageFormat is %s: it is sent in XML", QueueBase64)
+	case size > maxQueueMessage:
+		return Invalid(path+".message", "must be smaller: a queue takes %d bytes%s", maxQueueMessage, form)
+	}
+	return nil
 }
 
 // isAccount reports whether s can name a storage account. The name is a label
@@ -50,9 +73,11 @@ func notXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == '\uFFFE' || r == '\uFFFF'
 }
 
-// xmlLen is the length of s with its special characters escaped.
+// xmlLen is the length of s with its special characters escaped. CR is one: bare,
+// a parser would take it for the end of a line.
 func xmlLen(s string) int {
 	n := len(s)
+	n += strings.Count(s, "\r") * (len("&#xD;") - 1)
 	n += strings.Count(s, "&") * (len("&amp;") - 1)
 	n += (strings.Count(s, "<") + strings.Count(s, ">")) * (len("&lt;") - 1)
 	n += (strings.Count(s, `"`) + strings.Count(s, "'")) * (len("&quot;") - 1)

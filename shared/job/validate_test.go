@@ -176,6 +176,26 @@ func TestValidate(t *testing.T) {
 		{"queue message as large as can be", StorageQueue, func(d *Definition) { d.Action.Queue.Message = chars(47104) }, ""},
 		{"queue message larger", StorageQueue, func(d *Definition) { d.Action.Queue.Message = chars(47105) }, "action.queueMessage.message"},
 		{"queue message that grows", StorageQueue, func(d *Definition) { d.Action.Queue.Message = strings.Repeat("&", 9421) }, "action.queueMessage.message"},
+		{"queue message that grows by its CRs", StorageQueue, func(d *Definition) { d.Action.Queue.Message = strings.Repeat("\r", 9421) }, "action.queueMessage.message"},
+		{"queue message in the envelope, said", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = chars(47105), QueueEnvelope
+		}, "action.queueMessage.message"},
+		{"queue message in base64", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = "\x00\uFFFE"+chars(49148), QueueBase64
+		}, ""},
+		{"queue message in base64 larger", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = chars(49153), QueueBase64
+		}, "action.queueMessage.message"},
+		{"queue message as text", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = strings.Repeat("&", 65536), QueueText
+		}, ""},
+		{"queue message as text larger", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = strings.Repeat("é", 32768)+"x", QueueText
+		}, "action.queueMessage.message"},
+		{"queue message as text with NUL", StorageQueue, func(d *Definition) {
+			d.Action.Queue.Message, d.Action.Queue.Format = "\x00", QueueText
+		}, "action.queueMessage.message"},
+		{"queue message of another format", StorageQueue, func(d *Definition) { d.Action.Queue.Format = "json" }, "action.queueMessage.messageFormat"},
 		{"queue without sasToken", StorageQueue, func(d *Definition) { d.Action.Queue.SASToken = "" }, "action.queueMessage.sasToken"},
 		{"sasToken with a line's end", StorageQueue, func(d *Definition) { d.Action.Queue.SASToken = "a\n" }, "action.queueMessage.sasToken"},
 

@@ -72,6 +72,17 @@ func (k *Keys) current() *set {
 	return k.set
 }
 
+// key returns a key, or nil if the file does not have it now.
+func (k *Keys) key(id uint32) tink.DeterministicAEAD {
+	if key := k.current().keys[id]; key != nil {
+		return key
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_ = k.refresh() // then it is not known
+	return k.set.keys[id]
+}
+
 func (k *Keys) refresh() error {
 	k.looked = time.Now()
 	info, err := os.Stat(k.path)

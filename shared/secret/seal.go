@@ -56,13 +56,12 @@ func (s *set) seal(a *job.Action, uid string, key func(place string, phase job.P
 // action's not included. Its errors are sentences for the job's history, and
 // hold no secret.
 func (k *Keys) Open(a *job.Action, uid string, phase job.Phase) error {
-	s := k.current()
 	return visit(a, phase, func(phase job.Phase, place string, text *job.Secret) error {
 		sealed, err := parse(*text)
 		if err != nil {
 			return err
 		}
-		key := s.keys[sealed.key]
+		key := k.key(sealed.key)
 		if key == nil {
 			return fmt.Errorf("a secret of the job was sealed with key %08x, which this worker does not have; add the key to its key file, or write the job with its secrets anew", sealed.key)
 		}

@@ -75,6 +75,34 @@ func TestTargetIsNeverEmpty(t *testing.T) {
 	}
 }
 
+// The id is a guid that stays the same when an attempt is performed again, and
+// is another for every other attempt.
+func TestRequestID(t *testing.T) {
+	var d job.Dispatch
+	d.Tag, d.Phase = "e927cf76d24da9625608248ce654cfa7", job.MainAction
+	const want = "d6385158-438a-5f34-93e5-c101059c4315"
+	if got := action.RequestID(&d); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	d.Resend++
+	if got := action.RequestID(&d); got != want {
+		t.Errorf("sent again: %s", got)
+	}
+	ids := map[string]bool{want: true}
+	for _, change := range []func(){
+		func() { d.RetryCount++ },
+		func() { d.Phase = job.ErrorAction },
+		func() { d.Tag = "another" },
+	} {
+		change()
+		if id := action.RequestID(&d); ids[id] {
+			t.Errorf("%s twice", id)
+		} else {
+			ids[id] = true
+		}
+	}
+}
+
 // AZURE §5: cut at 1024 characters, which are .NET's: UTF-16 code units.
 func TestText(t *testing.T) {
 	for _, test := range []struct {

@@ -23,22 +23,26 @@ type NetworkConfig struct {
 	// Guard says what may be called. nil: what no guard ever allows is refused,
 	// all else is not.
 	Guard *Guard
+	// Resolver finds the addresses of names. nil: the system's.
+	Resolver *net.Resolver
 }
 
 // A Network makes every connection of a worker's actions. Create one with
 // NewNetwork. It is safe for concurrent use.
 type Network struct {
-	guard   *Guard
-	tls     *tls.Config
-	timeout time.Duration
+	guard    *Guard
+	resolver *net.Resolver
+	tls      *tls.Config
+	timeout  time.Duration
 }
 
 // NewNetwork returns a Network.
 func NewNetwork(cfg NetworkConfig) *Network {
 	n := &Network{
-		guard:   cfg.Guard,
-		tls:     &tls.Config{MinVersion: max(cfg.MinVersion, tls.VersionTLS12), RootCAs: cfg.RootCAs},
-		timeout: cmp.Or(max(cfg.Timeout, 0), DefaultTimeout),
+		guard:    cfg.Guard,
+		resolver: cfg.Resolver,
+		tls:      &tls.Config{MinVersion: max(cfg.MinVersion, tls.VersionTLS12), RootCAs: cfg.RootCAs},
+		timeout:  cmp.Or(max(cfg.Timeout, 0), DefaultTimeout),
 	}
 	if n.guard == nil {
 		n.guard = new(Guard)
@@ -55,8 +59,9 @@ func (n *Network) Dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, err
 	}
 	d := net.Dialer{
-		Timeout: n.timeout,
-		Control: func(_, address string, _ syscall.RawConn) error { return judge(address) },
+		Timeout:  n.timeout,
+		Resolver: n.resolver,
+		Control:  func(_, address string, _ syscall.RawConn) error { return judge(address) },
 	}
 	return d.DialContext(ctx, network, address)
 }
@@ -84,7 +89,7 @@ func (n *Network) dialTLS(ctx context.Context, network, address string, certific
 	config := n.tls.Clone()
 	config.ServerName = host
 	if certificate != nil {
-		config.Certificates = []tls.Certificate{*certificate}
+		present(config, certificate)
 	}
 	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,7 +20,9 @@ type Guard struct{ allow, deny []rule }
 // (":8000-8999"); a range of IPv6 with a port is in brackets ("[fd00::/8]:443").
 //
 // A name is compared with the one that is called, an address with the one that
-// is dialled. deny outweighs allow.
+// is dialled: deny a host by its addresses, for it may have other names. deny
+// outweighs allow. An IPv4 address is denied in its IPv6 forms, too, and allowed
+// in those that lead nowhere else.
 func NewGuard(allow, deny []string) (*Guard, error) {
 	g := new(Guard)
 	for _, list := range []struct {
@@ -77,7 +78,6 @@ func (g *Guard) judge(target string) (func(address string) error, error) {
 		if err != nil {
 			return fmt.Errorf("dial: %w", err)
 		}
-		allowed := named
 		for _, ip := range meanings(to.Addr()) {
 			if never(ip) {
 				return &RefusedError{Always: true}
@@ -85,132 +85,11 @@ func (g *Guard) judge(target string) (func(address string) error, error) {
 			if matchesAddress(g.deny, ip, to.Port()) {
 				return &RefusedError{}
 			}
-			allowed = allowed || matchesAddress(g.allow, ip, to.Port())
 		}
-		if !allowed {
+		ip, end := destination(to.Addr())
+		if !named && !matchesAddress(g.allow, ip, to.Port()) && !matchesAddress(g.allow, end, to.Port()) {
 			return &RefusedError{}
 		}
 		return nil
 	}, nil
 }
-
-// A rule is an entry of a list. Either name or prefix is set.
-type rule struct {
-	name     string // "*", "*.domain" or a host, in lower case
-	prefix   netip.Prefix
-	min, max uint16 // ports
-}
-
-func parseRule(entry string) (rule, error) {
-	r := rule{max: 65535}
-	host := entry
-	// What follows the last colon is a port, unless it is part of an IPv6 address.
-	if i := strings.LastIndexByte(entry, ':'); i >= 0 && (strings.Count(entry, ":") == 1 || strings.HasSuffix(entry[:i], "]")) {
-		host = entry[:i]
-		from, to, several := strings.Cut(entry[i+1:], "-")
-		if !several {
-			to = from
-		}
-		low, errLow := strconv.ParseUint(from, 10, 16)
-		high, errHigh := strconv.ParseUint(to, 10, 16)
-		if errLow != nil || errHigh != nil || low > high {
-			return rule{}, errors.New("a port is 0 to 65535, several are FROM-TO")
-		}
-		r.min, r.max = uint16(low), uint16(high)
-	}
-	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if ip, err := netip.ParseAddr(bare); err == nil {
-		ip = ip.Unmap()
-		r.prefix = netip.PrefixFrom(ip, ip.BitLen())
-		return r, nil
-	}
-	if p, err := netip.ParsePrefix(bare); err == nil {
-		r.prefix = p.Masked()
-		return r, nil
-	}
-	r.name = strings.ToLower(strings.TrimSuffix(host, "."))
-	if r.name == "" || strings.Contains(strings.TrimPrefix(r.name, "*"), "*") || strings.ContainsAny(r.name, "/:[]@ ") {
-		return rule{}, errors.New("this is no host name, *.DOMAIN, address or CIDR, each with or without :PORT")
-	}
-	if strings.HasPrefix(r.name, "*") && r.name != "*" && !strings.HasPrefix(r.name, "*.") {
-		return rule{}, errors.New("a star stands for whole labels: *.DOMAIN")
-	}
-	return r, nil
-}
-
-func (r rule) hasPort(port uint16) bool { return r.min <= port && port <= r.max }
-
-func matchesName(rules []rule, host string, port uint16) bool {
-	for _, r := range rules {
-		if r.name == "" || !r.hasPort(port) {
-			continue
-		}
-		if r.name == "*" || r.name == host || strings.HasPrefix(r.name, "*.") && strings.HasSuffix(host, r.name[1:]) {
-			return true
-		}
-	}
-	return false
-}
-
-func matchesAddress(rules []rule, ip netip.Addr, port uint16) bool {
-	for _, r := range rules {
-		if r.prefix.IsValid() && r.hasPort(port) && r.prefix.Contains(ip) {
-			return true
-		}
-	}
-	return false
-}
-
-// never reports whether no worker calls ip, whatever the lists say. An address
-// that is "this host" would be a way around a list that denies loopback.
-func never(ip netip.Addr) bool {
-	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
-		return true
-	}
-	switch ip.String() {
-	case "100.100.100.200", // Alibaba Cloud
-		"168.63.129.16",                 // Azure's wire server
-		"192.0.0.192",                   // Oracle Cloud
-		"fd00:ec2::254", "fd00:ec2::23", // AWS: instances, pods
-		"fd20:ce::254",                   // Google Cloud
-		"fd00:42::42", "255.255.255.255": // Scaleway; everybody
-		return true
-	}
-	return ip.Is4() && ip.As4()[0] == 0
-}
-
-// meanings returns an address and every IPv4 address that its form may carry to
-// a gateway: mapped, compatible, NAT64 (RFC 6052, RFC 8215), 6to4, Teredo and
-// ISATAP.
-func meanings(ip netip.Addr) []netip.Addr {
-	ip = ip.WithZone("").Unmap()
-	list := []netip.Addr{ip}
-	if ip.Is4() {
-		return list
-	}
-	b := ip.As16()
-	carries := func(v4 [4]byte) { list = append(list, netip.AddrFrom4(v4)) }
-	last := [4]byte(b[12:])
-	switch {
-	case within(ip, "::/96"):
-		if !ip.IsLoopback() && !ip.IsUnspecified() {
-			carries(last)
-		}
-	case within(ip, "64:ff9b::/96"):
-		carries(last)
-	case within(ip, "64:ff9b:1::/48"):
-		carries(last)
-		carries([4]byte{b[6], b[7], b[9], b[10]})
-	case within(ip, "2002::/16"):
-		carries([4]byte(b[2:6]))
-	case within(ip, "2001::/32"):
-		carries([4]byte(b[4:8]))
-		carries([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})
-	}
-	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe {
-		carries(last)
-	}
-	return list
-}
-
-func within(ip netip.Addr, prefix string) bool { return netip.MustParsePrefix(prefix).Contains(ip) }

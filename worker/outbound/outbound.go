@@ -76,6 +76,9 @@ type Config struct {
 type Client struct {
 	http    http.Client
 	timeout time.Duration
+	perHost int // idle connections
+	network *Network
+	plain   *http.Transport // presents no certificate
 }
 
 // NewClient returns a Client.
@@ -92,24 +95,44 @@ func NewClient(cfg Config) *Client {
 		network = NewNetwork(NetworkConfig{Timeout: timeout})
 	}
 
+	plain := newTransport(network.Dial, network.DialTLS, perHost)
+	return &Client{
+		http:    http.Client{CheckRedirect: redirect, Transport: plain},
+		timeout: timeout, perHost: perHost, network: network, plain: plain,
+	}
+}
+
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+func newTransport(dial, dialTLS dialFunc, perHost int) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	return &Client{
-		timeout: timeout,
-		http: http.Client{
-			CheckRedirect: redirect,
-			Transport: &http.Transport{
-				Proxy:                  nil,
-				DialContext:            network.Dial,
-				DialTLSContext:         network.DialTLS,
-				Protocols:              protocols,
-				DisableCompression:     true,
-				MaxIdleConns:           4 * perHost,
-				MaxIdleConnsPerHost:    perHost,
-				IdleConnTimeout:        idleTimeout,
-				MaxResponseHeaderBytes: MaxHeader,
-			},
-		},
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            dial,
+		DialTLSContext:         dialTLS,
+		Protocols:              protocols,
+		DisableCompression:     true,
+		MaxIdleConns:           4 * perHost,
+		MaxIdleConnsPerHost:    perHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: MaxHeader,
+	}
+}
+
+// Timeout returns how long a call may take.
+func (c *Client) Timeout() time.Duration { return c.timeout }
+
+// HTTP returns a client for a library that makes calls of its own on the same
+// connections, so under the same guard. It follows no redirect, which is then
+// the answer, and its calls take at most [Client.Timeout], reading the body
+// included. How much of a body is read is up to the library. Its errors hold
+// the URL.
+func (c *Client) HTTP() *http.Client {
+	return &http.Client{
+		Transport:     c.plain,
+		Timeout:       c.timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
@@ -194,6 +217,9 @@ func typed(err error) bool {
 		}
 	}
 	if _, ok := errors.AsType[*HandshakeError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*RefusedError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[net.Error](err)

@@ -44,6 +44,8 @@ func Reason(ctx context.Context, err error) string {
 		switch e.Op {
 		case "dial":
 			return "ConnectFailure Unable to connect to the remote server"
+		case "remote error", "local error": // an alert of TLS, such as that about a client's certificate, comes late in TLS 1.3
+			return "SecureChannelFailure The request was aborted: Could not create SSL/TLS secure channel."
 		case "write":
 			return "SendFailure " + closed + "An unexpected error occurred on a send."
 		default:

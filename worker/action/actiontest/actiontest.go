@@ -63,7 +63,7 @@ type Rig struct {
 func Run(t *testing.T, r Rig) {
 	t.Run("a willing target", func(t *testing.T) {
 		before := r.Delivered()
-		r.want(t, t.Context(), r.Dispatch(t, Willing), job.Succeeded)
+		r.want(t.Context(), t, r.Dispatch(t, Willing), job.Succeeded)
 		if n := r.Delivered() - before; n != 1 {
 			t.Errorf("delivered %d times", n)
 		}
@@ -71,7 +71,7 @@ func Run(t *testing.T, r Rig) {
 	for _, m := range []Mood{Refusing, Unreachable, Breaking, Forbidden} {
 		t.Run("a target that is "+string(m), func(t *testing.T) {
 			before := r.Delivered()
-			r.want(t, t.Context(), r.Dispatch(t, m), job.Failed)
+			r.want(t.Context(), t, r.Dispatch(t, m), job.Failed)
 			if n := r.Delivered() - before; n != 0 {
 				t.Errorf("delivered %d times", n)
 			}
@@ -79,7 +79,7 @@ func Run(t *testing.T, r Rig) {
 	}
 	t.Run("a target that hangs", func(t *testing.T) {
 		start := time.Now()
-		got := r.want(t, t.Context(), r.Dispatch(t, Hanging), job.Failed)
+		got := r.want(t.Context(), t, r.Dispatch(t, Hanging), job.Failed)
 		if took := time.Since(start); took > Timeout+patience {
 			t.Errorf("took %v", took)
 		}
@@ -92,13 +92,13 @@ func Run(t *testing.T, r Rig) {
 		stop := time.AfterFunc(Timeout/4, func() { cancel(errors.New("shut down")) })
 		defer stop.Stop()
 		start := time.Now()
-		r.want(t, ctx, r.Dispatch(t, Hanging), job.Failed)
+		r.want(ctx, t, r.Dispatch(t, Hanging), job.Failed)
 		if took := time.Since(start); took > Timeout/4+patience {
 			t.Errorf("took %v", took)
 		}
 		// What is cancelled before it begins does not begin.
 		before := r.Delivered()
-		r.want(t, ctx, r.Dispatch(t, Willing), job.Failed)
+		r.want(ctx, t, r.Dispatch(t, Willing), job.Failed)
 		if n := r.Delivered() - before; n != 0 {
 			t.Errorf("delivered %d times", n)
 		}
@@ -108,12 +108,12 @@ func Run(t *testing.T, r Rig) {
 			return
 		}
 		d := r.Dispatch(t, Busy)
-		r.want(t, t.Context(), d, job.Postponed)
+		r.want(t.Context(), t, d, job.Postponed)
 		d.RetryCount = d.Retries // the last attempt cannot be put off
-		r.want(t, t.Context(), d, job.Failed)
+		r.want(t.Context(), t, d, job.Failed)
 	})
 	t.Run("a target that is well again", func(t *testing.T) {
-		r.want(t, t.Context(), r.Dispatch(t, Willing), job.Succeeded)
+		r.want(t.Context(), t, r.Dispatch(t, Willing), job.Succeeded)
 	})
 	t.Run("many at once", func(t *testing.T) {
 		const each = 8
@@ -121,8 +121,8 @@ func Run(t *testing.T, r Rig) {
 		var wg sync.WaitGroup
 		for range each {
 			good, bad := r.Dispatch(t, Willing), r.Dispatch(t, Refusing)
-			wg.Go(func() { r.want(t, t.Context(), good, job.Succeeded) })
-			wg.Go(func() { r.want(t, t.Context(), bad, job.Failed) })
+			wg.Go(func() { r.want(t.Context(), t, good, job.Succeeded) })
+			wg.Go(func() { r.want(t.Context(), t, bad, job.Failed) })
 		}
 		wg.Wait()
 		if n := r.Delivered() - before; n != each {
@@ -132,12 +132,12 @@ func Run(t *testing.T, r Rig) {
 	t.Run("a definition without its part", func(t *testing.T) {
 		d := r.Dispatch(t, Willing)
 		d.Action = job.Action{Type: d.Action.Type}
-		r.want(t, t.Context(), d, job.Failed)
+		r.want(t.Context(), t, d, job.Failed)
 	})
 }
 
 // want performs d and checks its outcome and what must hold of every report.
-func (r *Rig) want(t *testing.T, ctx context.Context, d *job.Dispatch, want job.Outcome) action.Report {
+func (r *Rig) want(ctx context.Context, t *testing.T, d *job.Dispatch, want job.Outcome) action.Report {
 	t.Helper()
 	got := r.Action.Do(ctx, d)
 	if got.Outcome != want {

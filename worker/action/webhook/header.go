@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/carillon-scheduler/carillon/shared/job"
+	"github.com/carillon-scheduler/carillon/worker/action"
 )
 
 // The headers that tell a target about the execution (AZURE, outbound). The
@@ -70,7 +69,7 @@ func (a *Action) setFacts(req *http.Request, own map[string]bool, d *job.Dispatc
 		{headerExpected, expected(d.At)},
 		{headerAttempt, strconv.Itoa(d.RetryCount + 1)},
 		{headerTag, d.Tag},
-		{headerRequest, requestID(d)},
+		{headerRequest, action.RequestID(d)},
 		{headerIdempotency, d.Tag},
 	}
 	for _, f := range facts {
@@ -93,12 +92,6 @@ func expected(at time.Time) string {
 		return at.Format("2006-01-02T15:04:05Z")
 	}
 	return at.Format("2006-01-02T15:04:05.000Z")
-}
-
-// requestID returns the id of the attempt's request: a guid made of tag, phase
-// and attempt, so that an attempt performed again after a crash is known by it.
-func requestID(d *job.Dispatch) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("urn:carillon:"+d.Tag+"/"+string(d.Phase)+"/"+strconv.Itoa(d.RetryCount))).String()
 }
 
 // validName reports whether s is a token (RFC 9110, field names).

@@ -24,9 +24,12 @@ const (
 //	Http Action - Response from host 'H': 'OK' Response Headers: A: b\r\nC: d\r\n Body: …
 //
 // Headers are sorted by name, several values of one are joined with ", ", and
-// one that does not fit any more is left out. conceal takes out what a target
-// must not have echoed.
+// one that does not fit any more is left out. conceal, unless it is nil, takes
+// out what a target must not have echoed.
 func answered(host string, resp *outbound.Response, conceal func(string) string) string {
+	if conceal == nil {
+		conceal = func(s string) string { return s }
+	}
 	var b strings.Builder
 	b.WriteString("Http Action - Response from host '" + host + "': '" + statusName(resp.Status) + "' Response Headers: ")
 	room := maxHeaders

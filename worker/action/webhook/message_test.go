@@ -1,6 +1,8 @@
 package webhook_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"net/http"
 	"strings"
@@ -54,6 +56,20 @@ func TestBodyIsCutAt1024UTF16Units(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: %d units", test.name, len(utf16.Encode([]rune(got))))
 		}
+	}
+}
+
+// What was compressed, though nobody asked for it, stays so: a few bytes of it are
+// shown as what they are in UTF-8, and none of what it would unfold to.
+func TestCompressedBodyIsShownAsItCame(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	z.Write(make([]byte, 16<<20))
+	z.Close()
+	got := answer(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", bomb.Len(), bomb.Bytes()))
+	_, got, _ = strings.Cut(got, " Body: ")
+	if n := len(utf16.Encode([]rune(got))); n != 1024 || !strings.HasPrefix(got, "\x1f\uFFFD\b") {
+		t.Errorf("%d units: %.20q", n, got)
 	}
 }
 

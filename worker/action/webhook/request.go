@@ -9,35 +9,41 @@ import (
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
-// request makes d's request: method, uri, header names and their case, and
-// body are the job's, verbatim (AZURE, shapes). If it cannot, refusal is a
-// sentence for history.
-func (a *Action) request(ctx context.Context, d *job.Dispatch) (req *http.Request, refusal string) {
+// request makes d's request: uri, header names and their case, and body are the
+// job's, verbatim (AZURE, shapes), and so is a method that is not known. Its
+// errors are sentences for history. The proof of who calls is not in it yet;
+// authenticate says whether the job leaves that to us.
+func (a *Action) request(ctx context.Context, d *job.Dispatch) (req *http.Request, authenticate bool, err error) {
 	r := d.Action.Request
 	if r == nil {
-		return nil, "The job has no request."
+		return nil, false, refusalError("The job has no request.")
 	}
 	u, err := url.Parse(r.URI)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, "The job's uri is not valid."
+		return nil, false, refusalError("The job's uri is not valid.")
 	}
 	u.RawQuery = escape(u.RawQuery)
-	req, err = http.NewRequestWithContext(ctx, r.Method, u.String(), strings.NewReader(r.Body))
+	req, err = http.NewRequestWithContext(ctx, method(r.Method), u.String(), strings.NewReader(r.Body))
 	if err != nil {
-		return nil, "The job's method is not valid."
+		return nil, false, refusalError("The job's method is not valid.")
 	}
 	own, ok := setOwn(req, r.Headers)
 	if !ok {
-		return nil, "One of the job's headers is not valid."
-	}
-	if auth := r.Authentication; auth != nil && !own["authorization"] {
-		if auth.Type != job.Basic { // never call without the authentication that was asked for
-			return nil, "This version of Carillon cannot authenticate with " + string(auth.Type) + " yet."
-		}
-		req.Header["Authorization"] = []string{"Basic " + credentials(auth)}
+		return nil, false, refusalError("One of the job's headers is not valid.")
 	}
 	a.setFacts(req, own, d)
-	return req, ""
+	return req, !own["authorization"], nil
+}
+
+// method returns a method as it is sent. Definitions keep the user's case; .NET
+// sent the methods that it knows in upper case, and net/http takes only "HEAD"
+// for a call whose answer has no body.
+func method(s string) string {
+	switch upper := strings.ToUpper(s); upper {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return upper
+	}
+	return s
 }
 
 // escape percent-encodes what cannot stand in a request line. The rest of a

@@ -25,9 +25,10 @@ func count(raw, name string) (n int) {
 }
 
 // AZURE §2: "Verbatim: uri, method's case, header names and their case, body".
+// Of the method that is true of answers; see below.
 func TestRequestIsVerbatimOnTheWire(t *testing.T) {
 	raw := send(t, job.Request{
-		Method: "pOsT",
+		Method: "POST",
 		URI:    "http://target/A%2fb/..//c%20d;e?q=%7e&x=a+b&&y#fragment",
 		Headers: map[string]string{
 			"cOnTeNt-TyPe": "text/X", "x-lower": "1", "X-UPPER": "2", "accept-encoding": "gzip, br",
@@ -36,7 +37,7 @@ func TestRequestIsVerbatimOnTheWire(t *testing.T) {
 		Body: "Grüße\r\n\x00",
 	})
 	for _, want := range []string{
-		"pOsT /A%2fb/..//c%20d;e?q=%7e&x=a+b&&y HTTP/1.1\r\n",
+		"POST /A%2fb/..//c%20d;e?q=%7e&x=a+b&&y HTTP/1.1\r\n",
 		"\r\ncOnTeNt-TyPe: text/X\r\n", "\r\nx-lower: 1\r\n", "\r\nX-UPPER: 2\r\n", "\r\naccept-encoding: gzip, br\r\n",
 		"\r\nX-Same: a\r\n", "\r\nx-same: b\r\n",
 		"\r\nContent-Length: 10\r\n", "\r\n\r\nGrüße\r\n\x00",
@@ -47,6 +48,22 @@ func TestRequestIsVerbatimOnTheWire(t *testing.T) {
 	}
 	if n := count(raw, "accept-encoding"); n != 1 {
 		t.Errorf("%d times Accept-Encoding", n)
+	}
+}
+
+// .NET sends the methods that it knows in upper case, whatever the user's.
+func TestKnownMethodsAreSentInUpperCase(t *testing.T) {
+	for _, name := range []string{"get", "Head", "pOsT", "put", "patch", "DELETE", "options"} {
+		r := job.Request{Method: name, URI: "http://target/"}
+		if raw := send(t, r); !strings.HasPrefix(raw, strings.ToUpper(name)+" / HTTP/1.1\r\n") {
+			t.Errorf("%s: %s", name, raw)
+		}
+		if r.Method != name {
+			t.Errorf("%s became %s in the definition", name, r.Method)
+		}
+	}
+	if raw := send(t, job.Request{Method: "pUrGe", URI: "http://target/"}); !strings.HasPrefix(raw, "pUrGe /") {
+		t.Errorf("unknown: %s", raw)
 	}
 }
 
@@ -234,13 +251,10 @@ func TestEchoedCredentialsAreConcealed(t *testing.T) {
 func TestBadDefinitionsAreNotSent(t *testing.T) {
 	w := newWire(t, ok)
 	bad := map[string]job.Request{
-		"The job's uri is not valid.":                {Method: "GET", URI: "http://h:" + secret + "/x"},
-		"The job's method is not valid.":             {Method: "G T", URI: w.URL + "?" + secret},
-		"One of the job's headers is not valid.":     {Method: "GET", URI: w.URL, Headers: map[string]string{"X": secret + "\r\nY: 1"}},
-		"cannot authenticate with ClientCertificate": {Method: "GET", URI: w.URL, Authentication: &job.Authentication{Type: job.ClientCertificate, PFX: secret}},
-		"cannot authenticate with ActiveDirectoryOAuth": {
-			Method: "GET", URI: w.URL, Authentication: &job.Authentication{Type: job.ActiveDirectoryOAuth, Secret: secret},
-		},
+		"The job's uri is not valid.":            {Method: "GET", URI: "http://h:" + secret + "/x"},
+		"The job's method is not valid.":         {Method: "G T", URI: w.URL + "?" + secret},
+		"One of the job's headers is not valid.": {Method: "GET", URI: w.URL, Headers: map[string]string{"X": secret + "\r\nY: 1"}},
+		"cannot authenticate with Fax.":          {Method: "GET", URI: w.URL, Authentication: &job.Authentication{Type: "Fax", Secret: secret}},
 	}
 	for want, r := range bad {
 		if got := do(t, newAction(t, outbound.Config{}), newDispatch(r)); got.Outcome != job.Failed || !strings.Contains(got.Message, "' failed: ") || !strings.Contains(got.Message, want) {

@@ -31,9 +31,20 @@ const secret = "s3cret"
 
 func newAction(t testing.TB, cfg outbound.Config) *webhook.Action {
 	t.Helper()
+	return newActionAt(t, cfg, "")
+}
+
+// newActionAt returns an action that gets tokens from authority.
+func newActionAt(t testing.TB, cfg outbound.Config, authority string) *webhook.Action {
+	t.Helper()
 	client := outbound.NewClient(cfg)
 	t.Cleanup(client.CloseIdle)
-	return webhook.New(client, "Carillon/1.2.3")
+	a, err := webhook.New(webhook.Config{Client: client, Agent: "Carillon/1.2.3", Authority: authority})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
 }
 
 // newDispatch returns the second of three attempts to make r.
