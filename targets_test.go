@@ -177,8 +177,10 @@ func (w *targets) action(kind, variant string) object {
 	}
 	switch kind {
 	case "Http", "Https":
-		return object{"type": kind, "request": object{"method": "POST", "uri": w.http.URL + "/" + first.Or(variant, "errors"), "body": "m",
-			"authentication": object{"type": "Basic", "username": "u", "password": basicPassword}}}
+		return object{"type": kind, "request": object{
+			"method": "POST", "uri": w.http.URL + "/" + first.Or(variant, "errors"), "body": "m",
+			"authentication": object{"type": "Basic", "username": "u", "password": basicPassword},
+		}}
 	case "StorageQueue":
 		token := w.tokens["errors"]
 		return object{"type": kind, "queueMessage": object{"storageAccount": w.storage.account, "queueName": strings.Replace(entity, "missing", "another", 1), "sasToken": token, "message": "m"}}
@@ -232,7 +234,7 @@ func (w *targets) httpExample() {
 		w.Fatalf("called %v and %v", main, notified)
 	}
 	got := main[0]
-	if got.Method != "PUT" || got.Body != "Posting from a timer" {
+	if got.Method != http.MethodPut || got.Body != "Posting from a timer" {
 		w.Errorf("%s %q", got.Method, got.Body)
 	}
 	tag := got.Header.Get("x-ms-execution-tag")
@@ -244,7 +246,7 @@ func (w *targets) httpExample() {
 			w.Errorf("%s: %q, want %q", name, v, want)
 		}
 	}
-	if n := notified[0]; n.Method != "POST" || n.Header.Get("x-ms-execution-tag") != tag || len(tag) != 32 || n.Header.Get("Authorization") != "" {
+	if n := notified[0]; n.Method != http.MethodPost || n.Header.Get("x-ms-execution-tag") != tag || len(tag) != 32 || n.Header.Get("Authorization") != "" {
 		w.Errorf("the error action came as %+v", n)
 	}
 }
@@ -267,13 +269,16 @@ func (w *targets) storageExample() {
 	}
 	text = bytes.Replace(text, []byte(`encoding="utf-16"`), []byte(`encoding="utf-8"`), 1) // what it says, not what it is
 	var got struct {
-		XMLName                                                                                                         xml.Name `xml:"StorageQueueMessage"`
-		ExecutionTag, ClientRequestId, ExpectedExecutionTime, SchedulerJobId, SchedulerJobCollectionId, Region, Message string
+		XMLName                                              xml.Name `xml:"StorageQueueMessage"`
+		ExecutionTag, ExpectedExecutionTime, Region, Message string
+		Request                                              string `xml:"ClientRequestId"`
+		Job                                                  string `xml:"SchedulerJobId"`
+		Collection                                           string `xml:"SchedulerJobCollectionId"`
 	}
 	if err := xml.Unmarshal(text, &got); err != nil {
 		w.Fatalf("%v: %s", err, text)
 	}
-	if got.SchedulerJobId != "storage" || got.SchedulerJobCollectionId != "c" || got.Region != "West US" || got.Message != "My message body" || len(got.ExecutionTag) != 32 || len(got.ClientRequestId) != 36 {
+	if got.Job != "storage" || got.Collection != "c" || got.Region != "West US" || got.Message != "My message body" || len(got.ExecutionTag) != 32 || len(got.Request) != 36 {
 		w.Errorf("received %s", text)
 	}
 }

@@ -24,12 +24,15 @@ func (k *Keys) Seal(a *job.Action, uid string) error {
 func (k *Keys) SealLike(a *job.Action, uid string, was *job.Action) error {
 	s := k.current()
 	used := make(map[string]uint32)
-	each(was, func(phase job.Phase, place string, text *job.Secret) error {
+	err := each(was, func(phase job.Phase, place string, text *job.Secret) error {
 		if sealed, err := parse(*text); err == nil && s.keys[sealed.key] != nil {
 			used[string(phase)+place] = sealed.key
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
 	return s.seal(a, uid, func(place string, phase job.Phase) uint32 {
 		if key, ok := used[string(phase)+place]; ok {
 			return key

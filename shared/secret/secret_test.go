@@ -52,10 +52,10 @@ func load(t *testing.T, path string) *secret.Keys {
 	return k
 }
 
-func seal(t *testing.T, k *secret.Keys, uid string) *job.Action {
+func seal(t *testing.T, k *secret.Keys) *job.Action {
 	t.Helper()
 	a := newAction()
-	if err := k.Seal(a, uid); err != nil {
+	if err := k.Seal(a, "uid"); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -73,7 +73,7 @@ func secrets(a *job.Action) map[string]string {
 
 func TestWhatIsSealedOpensInItsPlace(t *testing.T) {
 	k, _ := newKeys(t)
-	a := seal(t, k, "uid")
+	a := seal(t, k)
 	sealed := secrets(a)
 	if len(sealed) != 10 {
 		t.Fatalf("%d secrets: %v", len(sealed), sealed)
@@ -144,7 +144,7 @@ func TestWhatIsSealedOpensNowhereElse(t *testing.T) {
 			return "uid", job.MainAction
 		},
 	} {
-		a := seal(t, k, "uid")
+		a := seal(t, k)
 		uid, phase := move(a)
 		err := k.Open(a, uid, phase)
 		if err == nil || strings.Contains(err.Error(), hush) {
@@ -155,10 +155,10 @@ func TestWhatIsSealedOpensNowhereElse(t *testing.T) {
 
 func TestTheSameSecretIsSealedTheSameWay(t *testing.T) {
 	k, _ := newKeys(t)
-	if diff := cmp.Diff(secrets(seal(t, k, "uid")), secrets(seal(t, k, "uid"))); diff != "" {
+	if diff := cmp.Diff(secrets(seal(t, k)), secrets(seal(t, k))); diff != "" {
 		t.Errorf("sealed twice:\n%s", diff)
 	}
-	a := seal(t, k, "uid")
+	a := seal(t, k)
 	was := secrets(a)
 	if err := k.Seal(a, "uid"); err != nil { // what is sealed stays as it is
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestTheSameSecretIsSealedTheSameWay(t *testing.T) {
 // what is sealed with its key, and what was sealed before goes on opening.
 func TestRotation(t *testing.T) {
 	old, path := newKeys(t)
-	before := seal(t, old, "uid")
+	before := seal(t, old)
 	copied := filepath.Join(t.TempDir(), "keys.json")
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -186,7 +186,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	rotated := load(t, path)
-	after := seal(t, rotated, "uid")
+	after := seal(t, rotated)
 	if after.Bus.SASKey == before.Bus.SASKey {
 		t.Fatal("sealed with the same key")
 	}
@@ -218,7 +218,7 @@ func TestRotation(t *testing.T) {
 
 func TestAKeyThatIsGone(t *testing.T) {
 	k, path := newKeys(t)
-	a := seal(t, k, "uid")
+	a := seal(t, k)
 	keys, err := secret.List(path)
 	if err != nil {
 		t.Fatal(err)
@@ -256,12 +256,12 @@ func TestAKeyThatIsGone(t *testing.T) {
 func TestTheFileIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, path := newKeys(t)
-		first := seal(t, k, "uid").Bus.SASKey
+		first := seal(t, k).Bus.SASKey
 		if err := secret.Rotate(path); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		second := seal(t, k, "uid").Bus.SASKey
+		second := seal(t, k).Bus.SASKey
 		if second == first {
 			t.Error("the file changed and nobody looked")
 		}
@@ -272,15 +272,15 @@ func TestTheFileIsFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := behind.Open(seal(t, load(t, path), "uid"), "uid", job.MainAction); err != nil {
+		if err := behind.Open(seal(t, load(t, path)), "uid", job.MainAction); err != nil {
 			t.Error(err)
 		}
-		second = seal(t, behind, "uid").Bus.SASKey
+		second = seal(t, behind).Bus.SASKey
 		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if seal(t, behind, "uid").Bus.SASKey != second {
+		if seal(t, behind).Bus.SASKey != second {
 			t.Error("sealed otherwise")
 		}
 	})
