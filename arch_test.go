@@ -33,6 +33,7 @@ var layers = map[string][]string{
 
 	"shared/recur":           {},
 	"shared/job":             {"shared/recur"},
+	"shared/backup":          {"shared/job"},
 	"shared/store":           {"shared/job"},
 	"shared/store/storetest": {"shared/job", "shared/recur"},
 	"shared/queue":           {"shared/job"},

@@ -308,7 +308,7 @@ func TestCommands(t *testing.T) {
 // variables, and version the version.
 func TestHelp(t *testing.T) {
 	code, out, _ := command(t.Context(), "", "help")
-	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "preview", "version", "help"} {
+	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "backup", "restore", "preview", "version", "help"} {
 		if code != 0 || !strings.Contains(out, "\n  "+cmd+" ") {
 			t.Errorf("help: exit %d, no %s in %s", code, cmd, out)
 		}

@@ -35,6 +35,8 @@ type commands struct {
 	Planner   plannerCmd   `cmd:"" help:"Run a planner: finds what is due, dispatches it, records the results."`
 	Worker    workerCmd    `cmd:"" help:"Run a worker: performs the actions."`
 	Keys      keysCmd      `cmd:"" help:"Make, rotate, list and remove the keys that seal the secrets of definitions."`
+	Backup    backupCmd    `cmd:"" help:"Write the definitions of a cluster, and how far each job is, to a file."`
+	Restore   restoreCmd   `cmd:"" help:"Read a backup into a cluster."`
 	Preview   previewCmd   `cmd:"" help:"Print the next occurrences of a job definition."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	Help      helpCmd      `cmd:"" help:"Show the commands, or one with all its flags."`

@@ -34,3 +34,17 @@ type Pending struct {
 	Run
 	DueAt time.Time `json:"dueAt"`
 }
+
+// A Snapshot is a job at one moment with all that is known of it but its history:
+// one revision with its own progress and its own runs. A backup holds it as JSON.
+type Snapshot struct {
+	Job      *Job       `json:"job"`
+	Progress Checkpoint `json:"progress"` // with the runs that were planned and had not ended
+	// Outcome is how the newest occurrence that ended did, empty if none did: what
+	// the job becomes when it is over.
+	Outcome State     `json:"outcome,omitempty"`
+	FinalAt time.Time `json:"finalAt,omitzero"` // when it was completed or faulted
+	// Older are the revisions that runs were planned from, other than the present
+	// one.
+	Older []*Job `json:"older,omitempty"`
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -116,6 +115,26 @@ func (q *Queue) JournalEnd(ctx context.Context, shard int) (uint64, error) {
 	return last, wrap("look for end of journal", err)
 }
 
+// Deleted reports for each of some jobs or collections whether the journal says
+// that it was deleted. It blocks for a round trip or two for every 16 of them.
+func (q *Queue) Deleted(ctx context.Context, shard int, uids []string) ([]bool, error) {
+	gone := make([]bool, len(uids))
+	err := parallel(len(uids), func(i int) error {
+		if err := errors.Join(q.shard(shard), token("uid", uids[i])); err != nil {
+			return err
+		}
+		return q.scan(ctx, definitions, entriesAbout(shard, uids[i]), selection{}, func(m *message) error {
+			e, err := decodeEntry(m.data)
+			if err != nil {
+				return q.undecodable(ctx, definitions, m, err)
+			}
+			gone[i] = gone[i] || e.Deleted
+			return nil
+		})
+	})
+	return gone, wrap("look for deletions", err)
+}
+
 // Forget removes all entries of a job or collection from the journal. What was
 // deleted, and whose deletion nobody needs to know of any more, is forgotten. It
 // blocks for a round trip.
@@ -132,7 +151,7 @@ func (q *Queue) Forget(ctx context.Context, shard int, uid string) error {
 		if err != nil {
 			return err
 		}
-		return s.Purge(ctx, jetstream.WithPurgeSubject("definitions."+strconv.Itoa(shard)+".*."+uid))
+		return s.Purge(ctx, jetstream.WithPurgeSubject(entriesAbout(shard, uid)))
 	})
 	return wrap("forget journal entries", err)
 }

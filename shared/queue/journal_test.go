@@ -241,3 +241,39 @@ func TestEntriesWhoseLastIsForgotten(t *testing.T) {
 		t.Errorf("last is %d, and the journal ends at %d, %v", last, end, err)
 	}
 }
+
+// What was deleted stays deleted in whatever order it was journaled, until it is
+// forgotten.
+func TestDeleted(t *testing.T) {
+	q, _ := open(t)
+	gone, collection := jobEntry(uid(1), 2), jobEntry(uid(4), 3)
+	gone.Deleted = true
+	collection.Job, collection.Collection, collection.Deleted = nil, &job.Collection{UID: uid(4), Revision: 3}, true
+	elsewhere := gone
+	elsewhere.Shard, elsewhere.UID = 2, uid(2)
+	journal(t, q, jobEntry(uid(0), 1), gone, jobEntry(uid(1), 1), jobEntry(uid(2), 1), elsewhere, collection)
+	deleted := func() []bool {
+		t.Helper()
+		got, err := q.Deleted(t.Context(), 1, []string{uid(0), uid(1), uid(2), uid(3), uid(4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if d := cmp.Diff([]bool{false, true, false, false, true}, deleted()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if err := q.Forget(t.Context(), 1, uid(1)); err != nil {
+		t.Fatal(err)
+	}
+	journal(t, q, jobEntry(uid(1), 1))
+	if d := cmp.Diff([]bool{false, false, false, false, true}, deleted()); d != "" {
+		t.Errorf("after one was forgotten (-want +got):\n%s", d)
+	}
+	if _, err := q.Deleted(t.Context(), 4, []string{uid(0)}); err == nil {
+		t.Error("there is no shard 4")
+	}
+	if _, err := q.Deleted(t.Context(), 1, []string{"*"}); err == nil {
+		t.Error("* is no uid")
+	}
+}

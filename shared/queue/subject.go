@@ -76,3 +76,8 @@ func entryKind(e *job.Entry) (string, error) {
 func dispatchesOf(shard int) string { return "dispatch." + strconv.Itoa(shard) + ".*" }
 func historyOf(shard int) string    { return "history." + strconv.Itoa(shard) + ".*" }
 func entriesOf(shard int) string    { return "definitions." + strconv.Itoa(shard) + ".*.*" }
+
+// entriesAbout is the filter for the entries of a job or collection.
+func entriesAbout(shard int, uid string) string {
+	return "definitions." + strconv.Itoa(shard) + ".*." + uid
+}

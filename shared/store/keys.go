@@ -8,7 +8,7 @@ import (
 
 // Keys of the whole cluster.
 const (
-	clusterKey  = "carillon:cluster"  // hash: layout, shards
+	clusterKey  = "carillon:cluster"  // hash: layout, shards, importing
 	plannersKey = "carillon:planners" // zset: planner -> lives until, ms
 	freeKey     = "carillon:free"     // hash: subscription -> its Free collection's key NUL when it was claimed, ms
 	wakeChannel = "carillon:wake"     // pub/sub: number of a shard that has something earlier to do

@@ -33,22 +33,28 @@ func (s *Store) Runs(ctx context.Context, n int, due []job.Due) ([]*job.Waiting,
 	}
 	list := make([]*job.Waiting, 0, len(due))
 	for i, d := range due {
-		f := hashes[i].Val()
-		if len(f) != len(runFields) || f[0] == nil {
-			continue
+		if w := runOf(d.ID, hashes[i].Val()); w != nil {
+			w.DueAt = d.At
+			list = append(list, w)
 		}
-		list = append(list, &job.Waiting{
-			Pending: job.Pending{
-				Run: job.Run{
-					Tag: d.ID, UID: text(f[0]), Revision: number(f[1]), At: instant(f[2]), Repeat: number(f[3]),
-					Manual: text(f[4]) == "1", Phase: job.Phase(text(f[5])), RetryCount: int(number(f[6])),
-				},
-				DueAt: d.At,
-			},
-			Sequence: uint64(number(f[7])), Resend: int(number(f[8])), Missed: number(f[9]),
-		})
 	}
 	return list, s.complete(ctx, sh, list)
+}
+
+// runOf makes a run of its hash's runFields; nil if it does not exist.
+func runOf(tag string, f []any) *job.Waiting {
+	if len(f) != len(runFields) || f[0] == nil {
+		return nil
+	}
+	return &job.Waiting{
+		Pending: job.Pending{
+			Run: job.Run{
+				Tag: tag, UID: text(f[0]), Revision: number(f[1]), At: instant(f[2]), Repeat: number(f[3]),
+				Manual: text(f[4]) == "1", Phase: job.Phase(text(f[5])), RetryCount: int(number(f[6])),
+			},
+		},
+		Sequence: uint64(number(f[7])), Resend: int(number(f[8])), Missed: number(f[9]),
+	}
 }
 
 // complete adds to runs their jobs and collections.

@@ -19,6 +19,7 @@ var (
 	dispatchedScript        = script("dispatched")
 	freeScript              = script("free")
 	heartbeatScript         = script("heartbeat")
+	importJobScript         = script("import_job")
 	leaseScript             = script("lease")
 	planScript              = script("plan")
 	putCollectionScript     = script("put_collection")
