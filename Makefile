@@ -3,7 +3,7 @@
 BIN := bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build test race lint bench compat peers soak fuzz ci clean
+.PHONY: help build test race lint bench compat peers soak overload fuzz ci clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ peers: ## Install Azurite and rhea, which the tests use where they are there
 
 soak: $(BIN)/nats-server ## 3 planners, 3 workers, 2,000 jobs every 5 s for 2 minutes, on real servers
 	go test -count 1 -timeout 10m -v -run 'TestCluster' . -args -cluster.jobs 2000 -cluster.every 5s -cluster.for 2m
+
+overload: $(BIN)/nats-server ## 100,000 jobs due at one instant, about 5 minutes; full Redis and full streams
+	go test -count 1 -timeout 12m -v -run 'TestBurst|Full$$' . -args -burst.jobs 100000
 
 fuzz: ## Fuzz what parses and what computes times, 20 s each
 	@set -e; for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \

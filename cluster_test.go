@@ -50,6 +50,7 @@ type cluster struct {
 	t                 *testing.T
 	api               string
 	planners, workers []*process
+	admins            []string // URLs of all that have a /readyz
 	jobs, each        int
 	first             time.Time
 
@@ -73,11 +74,14 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, jobs: *clusterJobs, each: int(*clusterFor / *clusterEvery), received: make(map[call][]arrival)}
 	on, keys := []string{"--redis", redisURL, "--nats", natsURL}, keyFile(t)
 	for range 3 {
-		c.planners = append(c.planners, carillon(t, append([]string{"planner"}, on...)...))
-		c.workers = append(c.workers, carillon(t, "worker", "--keys", keys, "--nats", natsURL))
+		p, w := freeAddress(t), freeAddress(t)
+		c.planners = append(c.planners, carillon(t, append([]string{"planner", "--admin-listen", p}, on...)...))
+		c.workers = append(c.workers, carillon(t, "worker", "--keys", keys, "--nats", natsURL, "--admin-listen", w))
+		c.admins = append(c.admins, "http://"+p, "http://"+w)
 	}
 	api := carillon(t, append([]string{"apiserver", "--keys", keys, "--listen", "127.0.0.1:0", "--max-jobs", "100000", "--fastest", "1s"}, on...)...)
 	c.api = api.said(t, `url=(http://\S+)`, 20*time.Second)
+	c.admins = append(c.admins, c.api)
 	eventually(t, 20*time.Second, func() error {
 		resp, err := http.Get(c.api + "/readyz")
 		if err != nil {

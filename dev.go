@@ -16,6 +16,7 @@ import (
 
 	"github.com/carillon-scheduler/carillon/shared/embedded"
 	"github.com/carillon-scheduler/carillon/shared/job"
+	"github.com/carillon-scheduler/carillon/shared/pressure"
 	"github.com/carillon-scheduler/carillon/shared/queue"
 	"github.com/carillon-scheduler/carillon/shared/secret"
 	"github.com/carillon-scheduler/carillon/shared/store"
@@ -132,7 +133,7 @@ func (c *devCmd) keys() (*secret.Keys, error) {
 
 // backend starts, or reaches, NATS and Redis.
 func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err error) {
-	b := new(backend)
+	b := &backend{board: pressure.New(log)}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -153,6 +154,7 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 	}
 	b.stops = append(b.stops, func() { _ = rdb.Close() })
 	b.store = store.New(rdb, c.Shards)
+	b.store.Report(b.board)
 	if err := b.store.Open(ctx); err != nil {
 		return nil, err
 	}
@@ -162,7 +164,7 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 			return nil, err
 		}
 		b.stops = append(b.stops, nc.Close)
-		b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, log))
+		b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, b.board, log))
 		return b, err
 	}
 	nc, stop, err := embedded.NATS(embedded.NATSConfig{Dir: filepath.Join(c.Data, "nats")})
@@ -170,7 +172,7 @@ func (c *devCmd) backend(ctx context.Context, log *slog.Logger) (_ *backend, err
 		return nil, err
 	}
 	b.stops = append(b.stops, stop)
-	b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, log))
+	b.queue, err = queue.Open(ctx, nc, queueConfig(&c.clusterFlags, b.board, log))
 	return b, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/carillon-scheduler/carillon/apiserver/arm"
 	"github.com/carillon-scheduler/carillon/planner"
 	"github.com/carillon-scheduler/carillon/shared/job"
+	"github.com/carillon-scheduler/carillon/shared/pressure"
 	"github.com/carillon-scheduler/carillon/shared/queue"
 	"github.com/carillon-scheduler/carillon/shared/secret"
 	"github.com/carillon-scheduler/carillon/shared/store"
@@ -119,7 +120,7 @@ func (c *plannerCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return withAdmin(ctx, &c.adminFlags, b.checks(), log, p.Run)
+	return withAdmin(ctx, &c.adminFlags, b, log, p.Run)
 }
 
 type workerCmd struct {
@@ -152,20 +153,21 @@ func (c *workerCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return withAdmin(ctx, &c.adminFlags, b.checks(), log, w.Run)
+	return withAdmin(ctx, &c.adminFlags, b, log, w.Run)
 }
 
 // backend is what a role stands on.
 type backend struct {
 	store *store.Store // nil for a worker
 	queue *queue.Queue
+	board *pressure.Board
 	stops []func()
 }
 
 // connect reaches Redis, unless r is nil, and NATS, and checks that both hold
 // what this version understands.
 func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, n *natsFlags, cl *clusterFlags) (_ *backend, err error) {
-	b := new(backend)
+	b := &backend{board: pressure.New(log)}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -178,6 +180,7 @@ func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, 
 		}
 		b.stops = append(b.stops, func() { _ = rdb.Close() })
 		b.store = store.New(rdb, cl.Shards)
+		b.store.Report(b.board)
 		if err := b.store.Open(ctx); err != nil {
 			return nil, err
 		}
@@ -187,7 +190,7 @@ func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, 
 		return nil, err
 	}
 	b.stops = append(b.stops, nc.Close)
-	b.queue, err = queue.Open(ctx, nc, queueConfig(cl, log))
+	b.queue, err = queue.Open(ctx, nc, queueConfig(cl, b.board, log))
 	return b, err
 }
 
@@ -196,8 +199,8 @@ func connect(ctx context.Context, role string, log *slog.Logger, r *redisFlags, 
 // three times as often.
 const ackWait = 10 * time.Second
 
-func queueConfig(cl *clusterFlags, log *slog.Logger) queue.Config {
-	return queue.Config{Shards: cl.Shards, Replicas: cl.Replicas, AckWait: ackWait, Log: log}
+func queueConfig(cl *clusterFlags, board *pressure.Board, log *slog.Logger) queue.Config {
+	return queue.Config{Shards: cl.Shards, Replicas: cl.Replicas, AckWait: ackWait, Pressure: board, Log: log}
 }
 
 // close lets go of everything, last first.
@@ -244,7 +247,7 @@ func newAPI(b *backend, ln net.Listener, keys *secret.Keys, f *apiFlags, log *sl
 		return nil, err
 	}
 	return apiserver.New(apiserver.Config{
-		Listener: ln, API: api, Log: log,
+		Listener: ln, API: api, Log: log, Conditions: b.board.Conditions,
 		Ready: append(b.checks(), apiserver.Check{Name: "shards", Ready: b.store.Ready}),
 	})
 }
@@ -265,7 +268,7 @@ func newPlanner(b *backend, f *plannerFlags, log *slog.Logger) (*planner.Planner
 		host = "unknown"
 	}
 	return planner.New(planner.Config{
-		Store: b.store, Queue: b.queue, Log: log, Shards: b.store.Shards(),
+		Store: b.store, Queue: b.queue, Log: log, Shards: b.store.Shards(), Pressure: b.board,
 		ID:          fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8]),
 		MissedAfter: f.MissedAfter, WatchAfter: f.WatchAfter,
 	})
@@ -278,7 +281,7 @@ func newWorker(q *queue.Queue, keys *secret.Keys, a *actions, f *workerFlags, ob
 }
 
 // withAdmin runs a role with its admin listener, if it has one.
-func withAdmin(ctx context.Context, f *adminFlags, checks []apiserver.Check, log *slog.Logger, role func(context.Context) error) error {
+func withAdmin(ctx context.Context, f *adminFlags, b *backend, log *slog.Logger, role func(context.Context) error) error {
 	if f.AdminListen == "" {
 		return role(ctx)
 	}
@@ -289,7 +292,7 @@ func withAdmin(ctx context.Context, f *adminFlags, checks []apiserver.Check, log
 	if err != nil {
 		return fmt.Errorf("listen: %w. Name another address with --admin-listen or CARILLON_ADMIN_LISTEN", err)
 	}
-	admin, err := apiserver.New(apiserver.Config{Listener: ln, Ready: checks, Log: log})
+	admin, err := apiserver.New(apiserver.Config{Listener: ln, Ready: b.checks(), Conditions: b.board.Conditions, Log: log})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,9 @@ func (*Server) health(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// ready answers 200 if every check passes, else 503. Either names each check.
+// ready answers 200 if every check passes, else 503. Either names each check,
+// and what holds the process up: under pressure it is still ready, since to take
+// it, and with it all others, out of service would turn slow into away.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if !reading(w, r) {
 		return
@@ -38,12 +40,16 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		Ready bool   `json:"ready"`
 	}
 	answer := struct {
-		Ready  bool    `json:"ready"`
-		Checks []check `json:"checks"`
-	}{true, make([]check, len(s.cfg.Ready))}
+		Ready      bool     `json:"ready"`
+		Checks     []check  `json:"checks"`
+		Conditions []string `json:"conditions,omitempty"`
+	}{true, make([]check, len(s.cfg.Ready)), nil}
 
 	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
 	defer cancel()
+	if s.cfg.Conditions != nil {
+		answer.Conditions = s.cfg.Conditions(ctx)
+	}
 	var wg sync.WaitGroup
 	for i, c := range s.cfg.Ready {
 		wg.Go(func() {

@@ -35,7 +35,10 @@ type Config struct {
 	API http.Handler
 	// Ready are the checks of /readyz.
 	Ready []Check
-	Log   *slog.Logger // required
+	// Conditions, if not nil, returns what holds the process up though it does
+	// its work, in words for the public. /readyz repeats them.
+	Conditions func(context.Context) []string
+	Log        *slog.Logger // required
 	// Grace is how long requests under way may take to finish when the server
 	// stops; 0 means 20 s.
 	Grace time.Duration

@@ -122,6 +122,17 @@ func TestReadyNamesEachCheckAndKeepsReasonsToTheLog(t *testing.T) {
 	}
 }
 
+// What is under pressure is ready, and says what holds it up.
+func TestReadyTellsConditions(t *testing.T) {
+	url, _ := start(t, Config{
+		Ready:      []Check{{"redis", func(context.Context) error { return nil }}},
+		Conditions: func(context.Context) []string { return []string{"redis: out of memory, for 12s"} },
+	})
+	if status, body := get(t, url+"/readyz"); status != 200 || body != `{"ready":true,"checks":[{"name":"redis","ready":true}],"conditions":["redis: out of memory, for 12s"]}`+"\n" {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
 func TestReadyWithoutChecks(t *testing.T) {
 	url, _ := start(t, Config{})
 	if status, body := get(t, url+"/readyz"); status != 200 || body != `{"ready":true,"checks":[]}`+"\n" {

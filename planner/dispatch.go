@@ -186,7 +186,7 @@ func (o *owner) dispatch(ctx context.Context, ds []*job.Dispatch) error {
 	}
 	var missed []*job.Result
 	for _, d := range ds {
-		if d.Skipped > 0 {
+		if d.Skipped > 0 && !o.told[d.Tag] {
 			missed = append(missed, o.missed(d))
 		}
 	}
@@ -194,12 +194,20 @@ func (o *owner) dispatch(ctx context.Context, ds []*job.Dispatch) error {
 		if err := o.cfg.Queue.RecordAll(ctx, missed); err != nil {
 			return err
 		}
+		for _, m := range missed {
+			o.told[m.Tag] = true
+		}
 	}
 	l := *o.lease.Load()
 	if !time.Now().Before(l.Until) {
 		return fmt.Errorf("dispatch: %w", job.ErrLeaseLost)
 	}
 	sequences, sendErr := o.cfg.Queue.Dispatch(ctx, ds)
+	for i, d := range ds {
+		if sequences[i] != 0 {
+			delete(o.told, d.Tag)
+		}
+	}
 	if err := o.cfg.Store.Dispatched(ctx, l, ds, sequences, o.watchAt()); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func (m *mailbox) Dispatch(_ context.Context, ds []*job.Dispatch) ([]uint64, err
 		sequences[i] = uint64(100 + i)
 	}
 	if m.refuse > 0 {
-		return sequences, errors.New("some were refused")
+		return sequences, fmt.Errorf("some were refused: %w", job.ErrFull)
 	}
 	return sequences, nil
 }

@@ -75,6 +75,7 @@ func (p *Planner) share(ctx context.Context) {
 		return
 	}
 	p.renew(ctx)
+	p.backlog(ctx)
 
 	part := share(p.cfg.Shards, peers, p.cfg.ID)
 	held := slices.Sorted(maps.Keys(p.owners))

@@ -21,6 +21,7 @@ type owner struct {
 	news  *shard
 
 	lease  atomic.Pointer[job.Lease] // renewed by the planner
+	oldest atomic.Int64              // when what is due longest was due, ms; 0: nothing is
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -34,6 +35,13 @@ type owner struct {
 	// journaled is the shard's place in the journal: the store has all up to it.
 	// journalEnd is where the journal ended at the last sweep.
 	journaled, journalEnd uint64
+	// held is for how long the owner waits because a server has no room; choked
+	// says that it is the queue for dispatches, so that nothing more is planned.
+	held   time.Duration
+	choked bool
+	// told are the runs of which history has been told what was missed before
+	// them, by tag, as long as they are not dispatched.
+	told map[string]bool
 	// far are the jobs whose progress is to be journaled, by uid.
 	far map[string]*distant
 }
@@ -41,7 +49,7 @@ type owner struct {
 func newOwner(p *Planner, l job.Lease) *owner {
 	o := &owner{
 		cfg: &p.cfg, log: p.log.With("shard", l.Shard), shard: l.Shard, news: &p.shards[l.Shard],
-		done: make(chan struct{}), cache: newCache(), far: make(map[string]*distant),
+		done: make(chan struct{}), cache: newCache(), far: make(map[string]*distant), told: make(map[string]bool),
 	}
 	o.lease.Store(&l)
 	return o
@@ -90,7 +98,7 @@ func (o *owner) session(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 
 	o.news.doubt.Store(false)
-	o.cache, o.suspects = newCache(), nil
+	o.cache, o.suspects, o.choked = newCache(), nil, false
 	if err := o.catchUp(work); err != nil {
 		return err
 	}
@@ -122,7 +130,7 @@ func (o *owner) session(ctx context.Context) error {
 			if err := o.record(work, rs, o.cfg.Store.Now()); err != nil {
 				return err
 			}
-			if err := o.checkpoint(work); err != nil {
+			if err := o.checkpoint(work); err != nil && !full(err) {
 				return err
 			}
 		case <-o.news.woken:
@@ -157,6 +165,7 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	o.behind(&agenda)
 	if len(agenda.Jobs) > 0 || len(agenda.Runs) > 0 {
 		if err := o.whole(ctx); err != nil {
 			return 0, err
@@ -166,16 +175,15 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	first, decided, err := o.plan(ctx, agenda.Jobs, now)
-	if err != nil {
+	ds, decided, err := o.begin(ctx, agenda.Jobs, ds, now)
+	if err != nil && !full(err) {
 		return 0, err
 	}
-	ds = append(ds, first...)
-	if err := o.dispatch(ctx, ds); err != nil {
+	if err := o.sweep(ctx, now); err != nil && !full(err) {
 		return 0, err
 	}
-	if err := o.sweep(ctx, now); err != nil {
-		return 0, err
+	if o.hold(err) {
+		return o.held, nil
 	}
 	switch {
 	case decided > 0 || len(ds) > 0:

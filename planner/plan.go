@@ -29,11 +29,15 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*j
 	}
 	var steps, settled []job.Step
 	var plans []*planned // of steps
+	left := 0            // to be cleared when the journal has room
 	for _, p := range jobs {
 		c := o.cache.collections[p.Key()]
 		if c == nil || c.UID != p.CollectionUID { // deleted meanwhile, and this job with it
 			o.cache.forget(p.Job)
-			if err := o.clear(ctx, p.Job); err != nil {
+			switch err := o.clear(ctx, p.Job); {
+			case full(err):
+				left++
+			case err != nil:
 				return nil, 0, err
 			}
 			continue
@@ -47,12 +51,12 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*j
 		steps, plans = append(steps, s), append(plans, p)
 	}
 	if err := o.cfg.Store.Settle(ctx, *o.lease.Load(), settled); err != nil || len(steps) == 0 {
-		return nil, len(jobs), err
+		return nil, len(jobs) - left, err
 	}
 	taken, err := o.cfg.Store.Plan(ctx, *o.lease.Load(), steps)
 	if errors.Is(err, job.ErrChanged) { // a collection: look again
 		clear(o.cache.collections)
-		return nil, len(jobs), nil
+		return nil, len(jobs) - left, nil
 	}
 	if err != nil {
 		return nil, 0, err
@@ -67,7 +71,7 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*j
 			ds = append(ds, o.first(p, s, &t))
 		}
 	}
-	return ds, len(jobs), nil
+	return ds, len(jobs) - left, nil
 }
 
 // decide says what a due job does next.

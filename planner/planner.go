@@ -29,6 +29,7 @@ type Members interface {
 	Wake(ctx context.Context, woken func(shard int)) error
 	SyncClock(ctx context.Context) error
 	Offset() time.Duration
+	Backlog(ctx context.Context, shards []int, now time.Time) (int64, error)
 }
 
 // Schedule is a shard's jobs and runs, as an owner works on them.
@@ -88,6 +89,13 @@ type Queue interface {
 	Journal(ctx context.Context, entries ...job.Entry) error
 }
 
+// Pressure is told of what holds a planner up. Over means that it does not at
+// this moment.
+type Pressure interface {
+	Met(ctx context.Context, name, words, advice string)
+	Over(ctx context.Context, name string)
+}
+
 // Config configures a Planner. Store, Queue, Log, ID and Shards are required.
 type Config struct {
 	Store Store
@@ -96,6 +104,8 @@ type Config struct {
 	ID    string // names this planner among its peers; no two may share it
 	// Shards is how many there are.
 	Shards int
+
+	Pressure Pressure // told of a backlog; default: nobody
 
 	Term        time.Duration // of a lease; default 3 s; renewed every third of it
 	Batch       int           // jobs, runs or results handled at once; default 256

@@ -57,7 +57,10 @@ func (o *owner) catchUp(ctx context.Context) error {
 	if n := len(r.seen); r.full && (n > 0 || o.journaled > 0) {
 		o.log.InfoContext(ctx, "shard rebuilt", "jobs", r.restored, "runs", n, "took", time.Since(began).Round(time.Millisecond))
 	}
-	return o.checkpoint(ctx)
+	if err := o.checkpoint(ctx); err != nil && !full(err) {
+		return err
+	}
+	return nil
 }
 
 // restore is one catching up.

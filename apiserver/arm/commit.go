@@ -34,6 +34,9 @@ func (a *API) commit(ctx context.Context, key string, decide func() (job.Entry, 
 		return err
 	}
 	defer unlock()
+	if err := a.room(ctx); err != nil {
+		return err
+	}
 	entry, err := retry(ctx, decide)
 	if err != nil {
 		return err
@@ -56,18 +59,38 @@ func retry(ctx context.Context, decide func() (job.Entry, error)) (job.Entry, er
 	}
 }
 
-// journal journals an entry of the resource of that key, and tombstones that
-// are owed. A tombstone that the journal does not take becomes a debt.
+// journal journals an entry of the resource of that key, and what is owed. A
+// tombstone that the journal does not take becomes a debt, and so does any entry
+// for which it has no room.
 func (a *API) journal(ctx context.Context, key string, entry job.Entry) error {
 	owed := a.debts.some("")
 	if err := a.cfg.Journal.Journal(ctx, append(owed, entry)...); err != nil {
-		if entry.Deleted {
-			a.debts.owe(key, entry)
+		noRoom := errors.Is(err, job.ErrFull)
+		if entry.Deleted || noRoom {
+			a.debts.owe(key, entry, noRoom)
 		}
 		return unjournaled(fmt.Errorf("journal: %w", err))
 	}
 	a.debts.paid(owed)
 	return nil
+}
+
+// room fails if the journal has none, before anything is written to the store.
+// It finds out by what is owed since the journal refused it last.
+func (a *API) room(ctx context.Context) error {
+	owed := a.debts.blocked()
+	if len(owed) == 0 {
+		return nil
+	}
+	err := a.cfg.Journal.Journal(ctx, owed...)
+	switch {
+	case err == nil:
+		a.debts.paid(owed)
+	case errors.Is(err, job.ErrFull):
+		return full("The journal of definitions has no room. Nothing was changed. Give the nats-server or its stream DEFINITIONS more, and repeat the request.",
+			fmt.Errorf("journal: %w", err))
+	}
+	return nil // or the journal cannot be asked, which the write will find out
 }
 
 // settle is for a DELETE that found nothing: if this process deleted the

@@ -165,10 +165,56 @@ func TestATombstoneThatIsOwedGoesAlongWithTheNextWrite(t *testing.T) {
 	}
 }
 
+// A journal without room is found out by one write, which is owed and told that
+// it may have been carried out; the others are refused before they change
+// anything, and all goes on when there is room.
+func TestAJournalWithoutRoom(t *testing.T) {
+	b := newBench(t).with(collectionBody, hourly)
+	daily := strings.Replace(hourly, "hour", "day", 1)
+	b.journal.err = fmt.Errorf("DEFINITIONS: %w", job.ErrFull)
+	b.refused(b.do("PUT", one, daily), 503, CodeServerBusy, "may have been carried out")
+	for _, c := range []struct{ method, path, body string }{
+		{"PUT", jc, `{"location":"eastus"}`},
+		{"PUT", one, hourly},
+		{"PUT", jc + "/jobs/new", hourly},
+		{"PATCH", one, `{"properties":{"state":"disabled"}}`},
+		{"POST", one + "/run", ""},
+		{"DELETE", one, ""},
+		{"DELETE", jc, ""},
+	} {
+		r := b.do(c.method, c.path, c.body)
+		b.refused(r, 503, CodeServerBusy, "no room", "Nothing was changed", "DEFINITIONS")
+		if r.header.Get("Retry-After") != "10" {
+			t.Errorf("%s %s: %v", c.method, c.path, r.header)
+		}
+	}
+	if j := b.stored(); j.Revision != 2 || len(b.store.wrote) != 2 {
+		t.Errorf("revision %d after %d writes", j.Revision, len(b.store.wrote))
+	}
+	b.want(b.do("GET", one, ""), 200)
+	b.journal.err = nil
+	entries := len(b.journal.entries)
+	b.want(b.do("PUT", jc+"/jobs/new", hourly), 201)
+	added := b.journal.entries[entries:]
+	if len(added) != 2 || added[0].Revision != 2 || added[0].UID != b.stored().UID || added[1].Job.Job != "new" {
+		t.Errorf("journal %+v", added)
+	}
+}
+
+func TestAStoreWithoutMemory(t *testing.T) {
+	b := newBench(t).with(collectionBody, hourly)
+	b.store.err = fmt.Errorf("put job: %w: %w: OOM", job.ErrUnavailable, job.ErrFull)
+	r := b.do("PUT", one, strings.Replace(hourly, "hour", "day", 1))
+	b.refused(r, 503, CodeServerBusy, "out of memory", "Nothing was changed", "maxmemory")
+	if r.header.Get("Retry-After") != "10" || strings.Contains(r.body, "OOM") {
+		t.Errorf("%v %s", r.header, r.body)
+	}
+}
+
 func TestDeletionsAreRefusedWhileTooManyAreOwed(t *testing.T) {
 	b := newBench(t).with(collectionBody, hourly)
 	for i := range maxDebts {
-		b.api.debts.owe("x", job.Entry{UID: fmt.Sprint(i), Deleted: true})
+		b.api.debts.owe("x", job.Entry{UID: fmt.Sprint(i), Deleted: true}, false)
 	}
 	b.refused(b.do("DELETE", one, ""), 503, CodeServerBusy)
 	b.want(b.do("GET", one, ""), 200)

@@ -15,10 +15,12 @@ const (
 // take. Without them the resource would come back if the store were rebuilt from
 // the journal, and a client that repeats its DELETE finds nothing that it could
 // delete. They go along with whatever is journaled next; a process that ends
-// before that takes them with it.
+// before that takes them with it. When the journal has no room, any entry
+// becomes a debt, and until some are paid no more is written to the store.
 type debts struct {
-	mu   sync.Mutex
-	owed map[string]debt // by UID
+	mu     sync.Mutex
+	owed   map[string]debt // by UID
+	noRoom bool
 }
 
 type debt struct {
@@ -33,13 +35,26 @@ func (d *debts) full() bool {
 	return len(d.owed) >= maxDebts
 }
 
-func (d *debts) owe(key string, e job.Entry) {
+func (d *debts) owe(key string, e job.Entry, noRoom bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.noRoom = d.noRoom || noRoom
 	if d.owed == nil {
 		d.owed = make(map[string]debt)
 	}
 	d.owed[e.UID] = debt{key, e}
+}
+
+// blocked returns a few debts if the journal had no room for one, and none was
+// paid since.
+func (d *debts) blocked() []job.Entry {
+	d.mu.Lock()
+	blocked := d.noRoom
+	d.mu.Unlock()
+	if !blocked {
+		return nil
+	}
+	return d.some("")
 }
 
 // some returns a few debts; those of one resource, if key is not empty.
@@ -64,5 +79,6 @@ func (d *debts) paid(list []job.Entry) {
 	defer d.mu.Unlock()
 	for i := range list {
 		delete(d.owed, list[i].UID)
+		d.noRoom = false
 	}
 }

@@ -85,6 +85,8 @@ func problem(err error, requestID string) *Error {
 		return busy("No planner has opened this shard yet. Start one (carillon planner), or wait for it to finish rebuilding, and repeat the request.", err)
 	case errors.Is(err, job.ErrChanged):
 		return busy("Others keep changing this resource. Repeat the request.", err)
+	case errors.Is(err, job.ErrFull):
+		return full("Redis is out of memory. Nothing was changed. Give it more (maxmemory) or delete jobs, and repeat the request.", err)
 	case errors.Is(err, job.ErrUnavailable):
 		return busy("A server that this one stands on does not answer; /readyz says which. Repeat the request.", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -99,6 +101,19 @@ func problem(err error, requestID string) *Error {
 // busy asks the client to try again in a second.
 func busy(message string, cause error) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: CodeServerBusy, Message: message, RetryAfter: time.Second, Cause: cause}
+}
+
+// fullRetryAfter is when to try again what found no room: somebody has to make
+// some.
+const fullRetryAfter = 10 * time.Second
+
+// full is the answer when a server has no room. It is a 503, which every Azure
+// client sends again by itself, and not a 507, which go-autorest does not (our
+// decision).
+func full(message string, cause error) *Error {
+	e := busy(message, cause)
+	e.RetryAfter = fullRetryAfter
+	return e
 }
 
 // unjournaled is the answer when the store holds a change and the journal did

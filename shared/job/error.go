@@ -22,6 +22,9 @@ var (
 	// reached or cannot answer now. What was asked may have been done; try again
 	// later.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrFull means that a server has no room. Nothing was written; try again
+	// when there is some.
+	ErrFull = errors.New("no room")
 	// ErrLeaseLost means that another planner owns the shard now, so nothing was
 	// written.
 	ErrLeaseLost = errors.New("lease lost")

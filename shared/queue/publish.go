@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
 // outgoing is a message to publish, or why there is none.
@@ -54,18 +56,23 @@ func (q *Queue) publishOnce(ctx context.Context, stream string, list []outgoing,
 			acks[i], errs[i] = q.send(stream, m)
 		}
 	}
+	accepted := false
 	for i, ack := range acks {
 		if ack == nil {
 			continue
 		}
 		select {
 		case a := <-ack.Ok():
-			sequences[i] = a.Sequence
-		case errs[i] = <-ack.Err():
-			missing = missing || errors.Is(errs[i], jetstream.ErrNoStreamResponse)
+			sequences[i], accepted = a.Sequence, true
+		case err := <-ack.Err():
+			errs[i] = q.refused(ctx, stream, err)
+			missing = missing || errors.Is(err, jetstream.ErrNoStreamResponse)
 		case <-ctx.Done():
 			errs[i] = context.Cause(ctx)
 		}
+	}
+	if accepted {
+		q.cfg.Pressure.Over(ctx, condition(stream))
 	}
 	return missing
 }
@@ -111,7 +118,9 @@ func (q *Queue) publishAll(ctx context.Context, what, stream string, list []outg
 			return context.Cause(ctx)
 		}
 		before = last
-		q.publishing.met(ctx, what, last)
+		if !errors.Is(last, job.ErrFull) { // which is said elsewhere
+			q.publishing.met(ctx, what, last)
+		}
 		q.wait(ctx, &b)
 	}
 }

@@ -23,6 +23,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/carillon-scheduler/carillon/shared/pressure"
 )
 
 // Config configures a Queue. Shards is required. Every process of a cluster
@@ -41,7 +43,8 @@ type Config struct {
 	// acknowledged. Publishing one more blocks. Default 4096.
 	MaxPending int
 
-	Log *slog.Logger // default: nobody is told
+	Log      *slog.Logger    // default: nobody is told
+	Pressure *pressure.Board // told of streams that are full; default: nobody
 }
 
 // Queue is safe for concurrent use.

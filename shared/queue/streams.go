@@ -42,7 +42,11 @@ const (
 // the highest; so more than one is kept.
 const entriesPerSubject = 8
 
-// streams are the streams as they are to be, if made now.
+// streams are the streams as they are to be, if made now. One that is full
+// refuses rather than lose anything: a record may not have been applied, and
+// only the journal knows of a definition that Redis lost. What each subject and
+// age allow still makes room. Only DISPATCH has a bound of its own; the others
+// are bounded by the server's storage, or by what an operator sets.
 func (cfg *Config) streams(now time.Time) []jetstream.StreamConfig {
 	metadata := map[string]string{layoutKey: strconv.Itoa(layout), shardsKey: strconv.Itoa(cfg.Shards)}
 	// A stream made later begins higher than one made earlier ended, unless that
@@ -55,7 +59,7 @@ func (cfg *Config) streams(now time.Time) []jetstream.StreamConfig {
 			Subjects:    []string{"dispatch.*.*"}, // shard, execution tag
 			Retention:   jetstream.WorkQueuePolicy,
 			Storage:     jetstream.FileStorage,
-			Discard:     jetstream.DiscardNew, // refuse rather than lose
+			Discard:     jetstream.DiscardNew,
 			MaxBytes:    cfg.DispatchMaxBytes,
 			Duplicates:  duplicates,
 			AllowDirect: true,
@@ -69,7 +73,7 @@ func (cfg *Config) streams(now time.Time) []jetstream.StreamConfig {
 			Subjects:          []string{"history.*.*"}, // shard, job uid
 			Retention:         jetstream.LimitsPolicy,
 			Storage:           jetstream.FileStorage,
-			Discard:           jetstream.DiscardOld,
+			Discard:           jetstream.DiscardNew,
 			MaxMsgsPerSubject: historyRows,
 			MaxAge:            historyAge,
 			Duplicates:        duplicates,
@@ -84,7 +88,7 @@ func (cfg *Config) streams(now time.Time) []jetstream.StreamConfig {
 			Subjects:          []string{"definitions.*.*.*"}, // shard, kind, uid of job or collection
 			Retention:         jetstream.LimitsPolicy,
 			Storage:           jetstream.FileStorage,
-			Discard:           jetstream.DiscardOld,
+			Discard:           jetstream.DiscardNew,
 			MaxMsgsPerSubject: entriesPerSubject,
 			Duplicates:        duplicates,
 			AllowDirect:       true,

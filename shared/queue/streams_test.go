@@ -33,8 +33,8 @@ func TestOpenMakesStreams(t *testing.T) {
 	}
 	want := map[string]bounds{
 		"DISPATCH":    {[]string{"dispatch.*.*"}, jetstream.WorkQueuePolicy, jetstream.DiscardNew, 1 << 30, -1, 0, 30 * time.Second, true, "1", "4"},
-		"HISTORY":     {[]string{"history.*.*"}, jetstream.LimitsPolicy, jetstream.DiscardOld, -1, 1000, 60 * 24 * time.Hour, 30 * time.Second, true, "1", "4"},
-		"DEFINITIONS": {[]string{"definitions.*.*.*"}, jetstream.LimitsPolicy, jetstream.DiscardOld, -1, 8, 0, 30 * time.Second, true, "1", "4"},
+		"HISTORY":     {[]string{"history.*.*"}, jetstream.LimitsPolicy, jetstream.DiscardNew, -1, 1000, 60 * 24 * time.Hour, 30 * time.Second, true, "1", "4"},
+		"DEFINITIONS": {[]string{"definitions.*.*.*"}, jetstream.LimitsPolicy, jetstream.DiscardNew, -1, 8, 0, 30 * time.Second, true, "1", "4"},
 	}
 	got := make(map[string]bounds)
 	for name := range want {

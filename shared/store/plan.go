@@ -38,6 +38,30 @@ func (s *Store) Agenda(ctx context.Context, n int, now time.Time, limit int) (jo
 	return a, nil
 }
 
+// Backlog returns how many jobs and runs of shards are due at now.
+func (s *Store) Backlog(ctx context.Context, shards []int, now time.Time) (int64, error) {
+	if len(shards) == 0 {
+		return 0, nil
+	}
+	counts := make([]*redis.IntCmd, 0, 2*len(shards))
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, n := range shards {
+			for _, key := range []string{shard(n).due(), shard(n).runs()} {
+				counts = append(counts, p.ZCount(ctx, key, "-inf", millis(now)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count what is due: %w", err)
+	}
+	due := int64(0)
+	for _, c := range counts {
+		due += c.Val()
+	}
+	return due, nil
+}
+
 func dues(zs []redis.Z) []job.Due {
 	list := make([]job.Due, len(zs))
 	for i, z := range zs {
@@ -94,6 +118,7 @@ func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.
 	if !ok || len(flat) != len(steps) {
 		return nil, fmt.Errorf("plan shard %d: %w", l.Shard, wordError(text(answer)))
 	}
+	s.board.Over(ctx, memory)
 	taken := make([]job.Taken, len(steps))
 	for i := range steps {
 		if f := text(flat[i]); f != "" {

@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			if !strings.HasPrefix(head, name+" ") {
 				t.Errorf("the head begins %.20q…, want the name", head)
 			}
-			variable := regexp.MustCompile(`(\w+) += script\("` + name + `"\)`).FindStringSubmatch(code)
+			variable := regexp.MustCompile(`(\w+) += script\("` + name + `"[,)]`).FindStringSubmatch(code)
 			if variable == nil {
 				t.Fatal("no variable holds it")
 			}

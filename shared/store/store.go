@@ -10,12 +10,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
+	"github.com/carillon-scheduler/carillon/shared/pressure"
 )
 
 // layout is the version of the keys and what they hold.
@@ -26,15 +28,21 @@ type Store struct {
 	rdb    redis.UniversalClient
 	shards int
 	clock  clock
+	board  *pressure.Board
 }
 
 // New returns a Store of that many shards over rdb, which the caller owns and
 // closes; it adds a hook to rdb. It does not touch Redis: call Open before
 // anything else.
 func New(rdb redis.UniversalClient, shards int) *Store {
-	rdb.AddHook(unavailable{})
-	return &Store{rdb: rdb, shards: shards}
+	s := &Store{rdb: rdb, shards: shards}
+	rdb.AddHook(unavailable{s})
+	return s
 }
+
+// Report has the store tell b when Redis is out of memory. Call it before
+// anything else.
+func (s *Store) Report(b *pressure.Board) { s.board = b }
 
 // Shards returns the number of shards.
 func (s *Store) Shards() int { return s.shards }
@@ -45,10 +53,13 @@ func (s *Store) Shards() int { return s.shards }
 func (s *Store) Open(ctx context.Context) error {
 	for _, f := range [][2]string{{"layout", layout}, {"shards", strconv.Itoa(s.shards)}} {
 		field, want := f[0], f[1]
-		if err := s.rdb.HSetNX(ctx, clusterKey, field, want).Err(); err != nil {
-			return fmt.Errorf("open store: %w", err)
-		}
 		have, err := s.rdb.HGet(ctx, clusterKey, field).Result()
+		if missing(err) { // a Redis without memory would refuse to be told what it knows
+			if err := s.rdb.HSetNX(ctx, clusterKey, field, want).Err(); err != nil {
+				return fmt.Errorf("open store: %w", err)
+			}
+			have, err = s.rdb.HGet(ctx, clusterKey, field).Result()
+		}
 		if err != nil {
 			return fmt.Errorf("open store: %w", err)
 		}
@@ -111,6 +122,9 @@ func (s *Store) run(ctx context.Context, what string, sc *redis.Script, keys []s
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	if slices.Contains(growing, sc) {
+		s.board.Over(ctx, memory)
 	}
 	return nil
 }

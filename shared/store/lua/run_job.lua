@@ -27,8 +27,8 @@ end
 if redis.call('EXISTS', run) == 1 or redis.call('ZSCORE', asked, tag) then
 	return 'OK'
 end
+redis.call('ZADD', asked, now, tag) -- takes memory, so a full Redis refuses the whole script
 redis.call('ZREMRANGEBYSCORE', asked, '-inf', old)
-redis.call('ZADD', asked, now, tag)
 local number = redis.call('HINCRBY', job, 'repeat', 1)
 redis.call('HINCRBY', job, 'active', 1)
 redis.call('HSET', run, 'uid', uid, 'rev', rev, 'at', at, 'repeat', number, 'manual', 1, 'phase', 'MainAction', 'retry', 0)
