@@ -79,7 +79,7 @@ func newCluster(t *testing.T) *cluster {
 		c.workers = append(c.workers, carillon(t, "worker", "--keys", keys, "--nats", natsURL, "--admin-listen", w))
 		c.admins = append(c.admins, "http://"+p, "http://"+w)
 	}
-	api := carillon(t, append([]string{"apiserver", "--keys", keys, "--listen", "127.0.0.1:0", "--max-jobs", "100000", "--fastest", "1s"}, on...)...)
+	api := carillon(t, append([]string{"apiserver", "--keys", keys, "--listen", "127.0.0.1:0", "--max-jobs", "100000", "--fastest", "1s", "--min-retry-interval", "1s"}, on...)...)
 	c.api = api.said(t, `url=(http://\S+)`, 20*time.Second)
 	c.admins = append(c.admins, c.api)
 	eventually(t, 20*time.Second, func() error {

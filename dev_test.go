@@ -290,6 +290,10 @@ func TestCommands(t *testing.T) {
 		{"not a key's id", []string{"keys", "remove", keys, "first"}, nil, 2, `KEY must be 8 hex digits`},
 		{"n out of range", []string{"preview", "-n", "0"}, nil, 2, `-n must be at least 1`},
 		{"bad now", []string{"preview", "--now", "noon"}, nil, 2, `--now: `},
+		{"nothing to verify", []string{"verify", "--api", "http://" + nobody}, nil, 1, `carillon verify: the API does not answer: .*` + nobody + `.*--api or CARILLON_API`},
+		{"bad api url", []string{"verify", "--api", "localhost"}, nil, 2, `--api: `},
+		{"no such form", []string{"verify", "--forms", "nosuch"}, nil, 2, `there is no form "nosuch"`},
+		{"a target nowhere", []string{"verify", "--target-listen", ":0"}, nil, 2, `":0" names no one address`},
 		{"missing file", []string{"preview", "/nonexistent"}, nil, 1, `/nonexistent`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -308,7 +312,7 @@ func TestCommands(t *testing.T) {
 // variables, and version the version.
 func TestHelp(t *testing.T) {
 	code, out, _ := command(t.Context(), "", "help")
-	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "backup", "restore", "preview", "version", "help"} {
+	for _, cmd := range []string{"dev", "apiserver", "planner", "worker", "keys", "backup", "restore", "verify", "preview", "version", "help"} {
 		if code != 0 || !strings.Contains(out, "\n  "+cmd+" ") {
 			t.Errorf("help: exit %d, no %s in %s", code, cmd, out)
 		}

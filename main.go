@@ -38,6 +38,7 @@ type commands struct {
 	Backup    backupCmd    `cmd:"" help:"Write the definitions of a cluster, and how far each job is, to a file."`
 	Restore   restoreCmd   `cmd:"" help:"Read a backup into a cluster."`
 	Preview   previewCmd   `cmd:"" help:"Print the next occurrences of a job definition."`
+	Verify    verifyCmd    `cmd:"" help:"Check a running Carillon: make jobs of every form, receive their calls, and judge."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`
 	Help      helpCmd      `cmd:"" help:"Show the commands, or one with all its flags."`
 }

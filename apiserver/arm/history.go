@@ -1,11 +1,13 @@
 package arm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/carillon-scheduler/carillon/apiserver/wire"
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -26,11 +28,9 @@ func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := uint64(math.MaxUint64)
-	if token := r.query[paramSkipToken]; token != "" {
-		if before, err = strconv.ParseUint(token, 36, 64); err != nil {
-			return nil, job.Invalid(paramSkipToken, "must be one that a nextLink gave")
-		}
+	after, err := readPlace(r.query[paramSkipToken])
+	if err != nil {
+		return nil, err
 	}
 	c, j, err := a.existing(ctx, r.ref)
 	if err != nil {
@@ -42,10 +42,10 @@ func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
 	}
 	var items [][]byte
 	next := ""
-	last := uint64(0)
+	var last place
 	for i := range records {
 		rec := &records[i]
-		if rec.Sequence >= before || !listed(rec, outcome) {
+		if !placeOf(rec).follows(after) || !listed(rec, outcome) {
 			continue
 		}
 		if skip > 0 {
@@ -53,11 +53,11 @@ func (a *API) listHistory(ctx context.Context, r *request) (*answer, error) {
 			continue
 		}
 		if len(items) == top {
-			next = a.nextLink(r.http, paramSkipToken, strconv.FormatUint(last, 36))
+			next = a.nextLink(r.http, paramSkipToken, last.token())
 			break
 		}
 		items = append(items, wire.WriteRecord(rec))
-		last = rec.Sequence
+		last = placeOf(rec)
 	}
 	return &answer{status: http.StatusOK, body: wire.WriteList(items, next)}, nil
 }
@@ -69,4 +69,36 @@ func listed(r *job.Record, outcome job.Outcome) bool {
 		return r.Outcome != job.Skipped
 	}
 	return r.Outcome == outcome
+}
+
+// place is where a record stands in a history, which is in the order of both: an
+// attempt that began first may be recorded last.
+type place struct {
+	startedAt int64 // Unix time in nanoseconds
+	sequence  uint64
+}
+
+func placeOf(r *job.Record) place { return place{r.StartedAt.UnixNano(), r.Sequence} }
+
+// follows reports whether p comes after q, newest first.
+func (p place) follows(q place) bool {
+	return cmp.Or(cmp.Compare(p.startedAt, q.startedAt), cmp.Compare(p.sequence, q.sequence)) < 0
+}
+
+func (p place) token() string {
+	return strconv.FormatInt(p.startedAt, 36) + "." + strconv.FormatUint(p.sequence, 36)
+}
+
+// readPlace reads a place's token; an empty one is the place before all records.
+func readPlace(token string) (place, error) {
+	if token == "" {
+		return place{math.MaxInt64, math.MaxUint64}, nil
+	}
+	start, sequence, _ := strings.Cut(token, ".")
+	at, err := strconv.ParseInt(start, 36, 64)
+	n, err2 := strconv.ParseUint(sequence, 36, 64)
+	if err != nil || err2 != nil {
+		return place{}, job.Invalid(paramSkipToken, "must be one that a nextLink gave")
+	}
+	return place{at, n}, nil
 }

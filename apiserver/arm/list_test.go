@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -161,11 +163,29 @@ func TestHistoryContinuesBehindARecordWhateverIsRecordedMeanwhile(t *testing.T) 
 	first, next := names(t, b.do("GET", one+"/history?"+version+"&$top=2&$skip=1", "").body)
 	uid := b.stored().UID
 	newer := b.history[uid][0]
-	newer.Sequence = 99
+	newer.Sequence, newer.StartedAt = 99, newer.StartedAt.Add(time.Second)
 	b.history[uid] = append([]job.Record{newer}, b.history[uid]...)
 	second, last := names(t, b.do("GET", next, "").body)
 	if len(first) != 2 || len(second) != 1 || last != "" || second[0] == first[1] {
 		t.Errorf("pages %v, %v, then %q", first, second, last)
+	}
+}
+
+// An attempt that began first may be recorded last, and the other way round:
+// pages repeat and leave out none for that.
+func TestHistoryContinuesWhateverTheOrderOfRecording(t *testing.T) {
+	b := newBench(t).with(collectionBody, hourly)
+	b.records(6, func(int) job.Outcome { return job.Succeeded })
+	rows := b.history[b.stored().UID]
+	for i, sequence := range []uint64{3, 6, 1, 5, 2, 4} {
+		rows[i].Sequence, rows[i].StartedAt = sequence, rows[i].StartedAt.Add(-time.Duration(i)*time.Millisecond)
+	}
+	want := walk(b, one+"/history")[0]
+	for top := 1; top < len(rows); top++ {
+		pages := walk(b, fmt.Sprintf("%s/history?%s&$top=%d", one, version, top))
+		if diff := cmp.Diff(want, slices.Concat(pages...)); diff != "" {
+			t.Errorf("pages of %d: %s", top, diff)
+		}
 	}
 }
 

@@ -55,7 +55,8 @@ type Journal interface {
 
 // History keeps what was done.
 type History interface {
-	// History returns a job's records by falling Sequence: the newest first.
+	// History returns a job's records, the newest first: by StartedAt, then by
+	// Sequence.
 	History(ctx context.Context, shard int, uid string) ([]job.Record, error)
 }
 
