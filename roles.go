@@ -43,7 +43,7 @@ func (f *apiFlags) Validate() error {
 
 // plannerFlags are the settings of a planner.
 type plannerFlags struct {
-	MissedAfter time.Duration `help:"How late an occurrence may be before it counts as missed; of the missed ones of a job only the newest runs." default:"1m"`
+	MissedAfter time.Duration `help:"How late an occurrence may be before it counts as missed; of the missed ones of a job only the newest runs, unless its policy says otherwise." default:"1m"`
 	WatchAfter  time.Duration `help:"How long a dispatched attempt may have no result before it is looked for." default:"30s"`
 }
 

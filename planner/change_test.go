@@ -1,14 +1,17 @@
 package planner_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/carillon-scheduler/carillon/planner"
 	"github.com/carillon-scheduler/carillon/shared/job"
 )
 
@@ -265,4 +268,55 @@ func TestFinalJobsAreDeleted(t *testing.T) {
 		return errors.Is(err, job.ErrNotFound)
 	})
 	w.read(alive)
+}
+
+// slowHistory hands a planner nothing from the history on while it is held.
+type slowHistory struct {
+	planner.Queue
+	recorded atomic.Int32 // calls of RecordAll
+	held     chan struct{}
+}
+
+func (q *slowHistory) RecordAll(ctx context.Context, rs []*job.Result) error {
+	err := q.Queue.RecordAll(ctx, rs)
+	q.recorded.Add(1)
+	return err
+}
+
+func (q *slowHistory) Follow(ctx context.Context, shard int, after job.Position, limit int, emit func([]job.Record) error) error {
+	return q.Queue.Follow(ctx, shard, after, limit, func(rs []job.Record) error {
+		if slices.ContainsFunc(rs, func(r job.Record) bool { return r.Outcome == job.Skipped }) {
+			select {
+			case <-q.held:
+			case <-ctx.Done():
+			}
+		}
+		return emit(rs)
+	})
+}
+
+// I2: "every occurrence gets exactly one disposition". A run whose end is on its
+// way through the history does not go on when its collection is enabled again.
+func TestSkippedForGood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cfg := w.settings("p1")
+	q := &slowHistory{Queue: cfg.Queue, held: make(chan struct{})}
+	cfg.Queue = q
+	w.planAs(cfg)
+	w.ready()
+	k := w.work()
+	k.on("retried", outcomes(job.Failed, job.Succeeded))
+	j := w.create("retried", job.Definition{Action: calling(job.HTTP, fixed(300*time.Millisecond, 3), nil)})
+	w.waits(j)
+	w.switchTo(job.CollectionDisabled)
+	w.eventually("the retry to be given up", func() bool { return q.recorded.Load() > 0 })
+	w.switchTo(job.CollectionEnabled)
+	seen := q.recorded.Load()
+	w.eventually("the planner to look again", func() bool { return q.recorded.Load() > seen+2 || len(k.performed(j)) > 1 })
+	close(q.held)
+	w.eventually("the end of the run", func() bool { return len(w.runs()) == 0 })
+	if diff := cmp.Diff([]string{"Main/0 failed", "Main/1 skipped"}, attempts(w.rows(j))); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
 }

@@ -71,7 +71,8 @@ func (o *owner) attempt(w *job.Waiting) *job.Dispatch {
 
 // runs returns what has to be dispatched of the runs that somebody must act on:
 // attempts that are due or were never dispatched, and those whose dispatch
-// vanished without a result. Runs that are not to go on are ended.
+// vanished without a result. Runs that are not to go on are ended. If there is no
+// room for that in the history, it fails with [job.ErrFull], and returns the others.
 func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error) {
 	waiting, err := o.cfg.Store.Runs(ctx, o.shard, due)
 	if err != nil || len(waiting) == 0 {
@@ -93,7 +94,8 @@ func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error
 	var skipped []*job.Result
 	for _, w := range append(open, lost...) {
 		d := o.attempt(w)
-		if why := ended(w); why != "" {
+		if why := cmp.Or(o.skipping[w.Tag], ended(w)); why != "" {
+			o.skipping[w.Tag] = why
 			skipped = append(skipped, o.skip(d, why))
 		} else {
 			ds = append(ds, d)

@@ -32,6 +32,13 @@ type owner struct {
 	suspects map[uint64]uint64
 	cache    *cache
 	swept    time.Time
+	// passing are uids of jobs whose pass is on its way through the history;
+	// unsaid are passes that it may not have yet.
+	passing map[string]bool
+	unsaid  []*job.Result
+	// skipping says, by tag, why runs end whose record is on its way through the
+	// history. What is decided stays so, whatever is enabled again meanwhile.
+	skipping map[string]string
 	// journaled is the shard's place in the journal: the store has all up to it.
 	// journalEnd is where the journal ended at the last sweep.
 	journaled, journalEnd uint64
@@ -99,6 +106,7 @@ func (o *owner) session(ctx context.Context) error {
 
 	o.news.doubt.Store(false)
 	o.cache, o.suspects, o.choked = newCache(), nil, false
+	o.passing, o.unsaid, o.skipping = make(map[string]bool), nil, make(map[string]string)
 	if err := o.catchUp(work); err != nil {
 		return err
 	}
@@ -171,9 +179,9 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	ds, err := o.runs(ctx, agenda.Runs)
-	if err != nil {
-		return 0, err
+	ds, runsErr := o.runs(ctx, agenda.Runs)
+	if runsErr != nil && !full(runsErr) {
+		return 0, runsErr
 	}
 	ds, decided, err := o.begin(ctx, agenda.Jobs, ds, now)
 	if err != nil && !full(err) {
@@ -182,7 +190,7 @@ func (o *owner) step(ctx context.Context) (time.Duration, error) {
 	if err := o.sweep(ctx, now); err != nil && !full(err) {
 		return 0, err
 	}
-	if o.hold(err) {
+	if o.hold(cmp.Or(err, runsErr)) {
 		return o.held, nil
 	}
 	switch {

@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/carillon-scheduler/carillon/shared/job"
@@ -20,8 +21,9 @@ const postpone = time.Minute
 // returns the dispatches of the occurrences planned, and of how many jobs it
 // could decide.
 func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*job.Dispatch, decided int, err error) {
+	due = slices.DeleteFunc(due, func(d job.Due) bool { return o.passing[d.ID] })
 	if len(due) == 0 {
-		return nil, 0, nil
+		return nil, 0, o.pass(ctx, nil)
 	}
 	jobs, err := o.load(ctx, due)
 	if err != nil {
@@ -43,7 +45,7 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*j
 			continue
 		}
 		s := o.decide(p, c, now)
-		if s.At.IsZero() && s.NextAt.IsZero() { // its series has ended
+		if s.At.IsZero() && s.NextAt.IsZero() && s.Pass == nil && len(s.Waiting) == 0 { // its series has ended
 			settled = append(settled, s)
 			o.cache.forget(p.Job)
 			continue
@@ -61,22 +63,38 @@ func (o *owner) plan(ctx context.Context, due []job.Due, now time.Time) (ds []*j
 	if err != nil {
 		return nil, 0, err
 	}
+	ds, passes := o.took(steps, plans, taken)
+	return ds, len(jobs) - left, o.pass(ctx, passes)
+}
+
+// took returns the dispatches and the passes of the steps that were taken. plans
+// are the jobs of steps.
+func (o *owner) took(steps []job.Step, plans []*planned, taken []job.Taken) (ds []*job.Dispatch, passes []*job.Result) {
 	for i, t := range taken {
 		s, p := &steps[i], plans[i]
+		if p.Policy.Serial() || len(p.Status.Waiting)+len(s.Waiting) > 0 {
+			o.cache.forget(p.Job) // what is decided next hangs on what others change
+		}
 		switch {
 		case !t.OK:
 			o.cache.forget(p.Job)
+		case s.Pass != nil:
+			o.passing[p.UID] = true
+			passes = append(passes, o.passed(p, s))
 		case !s.At.IsZero():
 			p.Status.LastAt, p.Status.Planned = s.At, t.Planned.Count
 			ds = append(ds, o.first(p, s, &t))
 		}
 	}
-	return ds, len(jobs) - left, nil
+	return ds, passes
 }
 
 // decide says what a due job does next.
 func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
-	s := job.Step{Job: p.Job, Collection: c}
+	s := job.Step{Job: p.Job, Collection: c, Waiting: p.Status.Waiting}
+	if why := givenUp(p.Job, c); why != "" {
+		return giveUp(s, why, now)
+	}
 	if p.Status.State != job.Enabled {
 		return s
 	}
@@ -99,12 +117,15 @@ func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
 		// that is a little behind.
 		at = p.Status.LastAt.Add(time.Millisecond)
 	}
-	if at.After(now) {
-		s.NextAt = at
-		return s
+	if exhausted(p.Job, 0) {
+		at = time.Time{}
 	}
-	if at.IsZero() || exhausted(p.Job, 0) {
-		return s
+	if at.IsZero() || at.After(now) {
+		s.NextAt = at
+		return turn(p, s, now)
+	}
+	if p.Policy != (job.Policy{}) || len(s.Waiting) > 0 {
+		return o.underPolicy(p, s, at, now)
 	}
 	if now.Sub(at) > o.cfg.MissedAfter {
 		// The newest missed occurrence runs, the others do not (policy.missed:
@@ -122,15 +143,20 @@ func (o *owner) decide(p *planned, c *job.Collection, now time.Time) job.Step {
 }
 
 // exhausted reports whether count allows a job no further occurrence when n more
-// have been planned.
+// have been planned. What was missed or passed over does not count.
 func exhausted(j *job.Job, n int64) bool {
-	return j.Recurrence != nil && j.Recurrence.Count > 0 && j.Status.Planned+n >= int64(j.Recurrence.Count)
+	return remaining(j) <= n
 }
 
-// newest returns the newest occurrence of a job's present series; zero: none.
+// newest returns the newest occurrence of a job's present series of which
+// something was decided; zero: none.
 func newest(j *job.Job) time.Time {
-	if j.Status.Planned == 0 {
-		return time.Time{}
+	at := time.Time{}
+	if j.Status.Planned+j.Status.Passed > 0 {
+		at = j.Status.LastAt
 	}
-	return j.Status.LastAt
+	if w := j.Status.Waiting; len(w) > 0 && w[len(w)-1].After(at) {
+		at = w[len(w)-1]
+	}
+	return at
 }

@@ -28,6 +28,15 @@ func (o *owner) record(ctx context.Context, rs []job.Record, from time.Time) err
 		return err
 	}
 	o.at = after
+	for i := range effects {
+		switch e := &effects[i]; e.Follow {
+		case job.FollowPass:
+			delete(o.passing, e.UID)
+			delete(o.cache.jobs, e.UID)
+		case job.FollowDrop:
+			delete(o.skipping, e.Tag)
+		}
+	}
 	o.note(effects)
 	return nil
 }
@@ -37,6 +46,8 @@ func (o *owner) record(ctx context.Context, rs []job.Record, from time.Time) err
 func effect(r *job.Record, from time.Time) job.Effect {
 	e := job.Effect{Record: *r}
 	switch {
+	case r.Passes():
+		e.Follow = job.FollowPass
 	case r.Outcome == job.Skipped && r.Missed > 0:
 		e.Follow = job.FollowNone
 	case r.Outcome == job.Skipped:
@@ -108,7 +119,7 @@ func (o *owner) checkpoint(ctx context.Context) error {
 			}
 			d := o.far[j.UID]
 			c := &job.Checkpoint{
-				State: j.Status.State, LastExecutionAt: j.Status.LastExecutionAt, LastAt: j.Status.LastAt,
+				State: j.Status.State, LastExecutionAt: j.Status.LastExecutionAt, LastAt: j.Status.LastAt, Passed: j.Status.Passed,
 				Planned: job.Planned{Series: j.Series, Count: j.Status.Planned, NextAt: j.Status.NextExecutionAt, Counters: j.Status.Counters},
 				Runs:    d.runs,
 			}

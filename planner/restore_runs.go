@@ -79,7 +79,7 @@ func (r *restore) know(ctx context.Context, rs []job.Record) error {
 				r.faded[a.UID] = rs[i].StoredAt
 			}
 		}
-		if rs[i].Missed == 0 && !r.seen[a.Tag] {
+		if rs[i].Missed == 0 && !rs[i].Passes() && !r.seen[a.Tag] {
 			r.seen[a.Tag] = true
 			first = append(first, a)
 		}

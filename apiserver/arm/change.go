@@ -38,12 +38,13 @@ const (
 // changeOf compares a definition to be, its secrets sealed, with the one that is
 // stored. replace says that it is from a PUT.
 func changeOf(was, d *job.Definition, replace bool) change {
+	content := !same(&was.Action, &d.Action) || was.Policy != d.Policy
 	switch {
 	case !was.StartAt.Equal(d.StartAt) || !same(was.Recurrence, d.Recurrence):
 		return changesSeries
-	case !same(&was.Action, &d.Action) && replace:
+	case content && replace:
 		return changesSeries
-	case !same(&was.Action, &d.Action):
+	case content:
 		return changesContent
 	case was.State != d.State:
 		return changesState

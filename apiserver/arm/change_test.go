@@ -101,6 +101,7 @@ func TestAJobInADisabledOrSuspendedCollectionIsAccepted(t *testing.T) {
 func TestAPUTThatChangesAnythingButTheStateBeginsANewSeries(t *testing.T) {
 	for name, body := range map[string]string{
 		"action":     strings.Replace(hourly, "example.com", "other", 1),
+		"policy":     strings.Replace(hourly, `{"action"`, `{"policy":{"overlap":"skip"},"action"`, 1),
 		"recurrence": strings.Replace(hourly, `"hour"`, `"day"`, 1),
 		"startTime":  strings.Replace(hourly, `{"action"`, `{"startTime":"2030-01-01T00:04:05Z","action"`, 1),
 		"and state":  strings.Replace(strings.Replace(hourly, "GET", "PUT", 1), `{"action"`, `{"state":"disabled","action"`, 1),
@@ -146,6 +147,8 @@ func TestAPATCHBeginsASeriesOnlyIfItChangesStartTimeOrRecurrence(t *testing.T) {
 		`{"properties":{"startTime":"2030-01-01T00:00:00Z"}}`:                      2,
 		`{"properties":{"action":{"request":{"uri":"http://other/"}}}}`:            1,
 		`{"properties":{"action":{"retryPolicy":{"retryType":"none"}}}}`:           1,
+		`{"properties":{"policy":{"missed":"all","overlap":"queue"}}}`:             1,
+		`{"properties":{"policy":{}}}`:                                             0,
 		`{"properties":{"recurrence":{"interval":"1","Frequency":"HOUR"}}}`:        0, // nothing new
 		`{"properties":{"action":{"request":{"method":"PUT"}},"state":"enabled"}}`: 1,
 	} {

@@ -234,6 +234,13 @@ func TestFilterOfHistoryByStatus(t *testing.T) {
 			}
 		}
 	}
+	// What passes over nothing is no row to anybody.
+	rows := b.history[b.stored().UID]
+	rows[3].From, rows[3].Missed = rows[3].At, 7
+	rows[7].From, rows[7].Waiting = rows[7].At, []time.Time{rows[7].At}
+	if got, _ := names(t, b.want(b.do("GET", one+"/history?"+version+"&$filter=status+eq+'Skipped'", ""), 200).body); len(got) != 1 {
+		t.Errorf("skipped: %v", got)
+	}
 	// Skipped occurrences are listed only for whoever asks for them.
 	if got := walk(b, one+"/history"); len(got[0]) != 6 {
 		t.Errorf("plain list: %v", got)

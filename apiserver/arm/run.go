@@ -11,7 +11,8 @@ import (
 // runJob asks for one occurrence beside the schedule, which is untouched: before
 // startTime too, and of a disabled job. Of a final job it is a conflict, and in
 // a collection that is disabled or suspended, in which nothing runs (our
-// decision). A client that repeats a request under the same
+// decision); so it is while a run is not finished, if policy.overlap is skip or
+// queue: whoever asks is there to be told, and can ask again. A client that repeats a request under the same
 // x-ms-client-request-id, as SDKs do, asks for one run and not for two.
 func (a *API) runJob(ctx context.Context, r *request) (*answer, error) {
 	err := a.commit(ctx, jobKey(r.ref), func() (job.Entry, error) {

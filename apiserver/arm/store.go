@@ -42,7 +42,8 @@ type Store interface {
 	DeleteJob(ctx context.Context, c *job.Collection, j *job.Job) error
 	// RunJob adds a run that is due at once, and numbers it. c and j must be as
 	// read. A run under way with the same tag is left alone. It fails with
-	// [*job.ConflictError] if the job is final meanwhile.
+	// [*job.ConflictError] if the job is final meanwhile, or has a run that is
+	// not finished and a policy that lets none begin beside it.
 	RunJob(ctx context.Context, c *job.Collection, j *job.Job, r *job.Pending) error
 }
 

@@ -77,6 +77,21 @@ func TestRules(t *testing.T) {
 			`{"action":{"queueMessage":{"storageAccount":"acc","queueName":"que","messageFormat":"envelope"},"type":"StorageQueue","errorAction":{"queueMessage":{"storageAccount":"acc","queueName":"que","messageFormat":"base64"},"type":"StorageQueue"}},"state":"enabled"}`,
 		},
 		{
+			"Case in and out, of our own policy; what it leaves out, or an empty one, stays absent",
+			`{` + http + `,"policy":{"MISSED":"All","overlap":"QUEUE","other":1}}`,
+			`{` + http + `,"policy":{"missed":"all","overlap":"queue"},"state":"enabled"}`,
+		},
+		{
+			"A policy may say one thing",
+			`{` + http + `,"Policy":{"overlap":"skip","missed":null}}`,
+			`{` + http + `,"policy":{"overlap":"skip"},"state":"enabled"}`,
+		},
+		{
+			"An empty policy is none",
+			`{` + http + `,"policy":{}}`,
+			`{` + http + `,"state":"enabled"}`,
+		},
+		{
 			"Verbatim: uri, method's case, header names and their case, body",
 			`{"action":{"type":"Http","request":{"uri":"http://H/A%20b?x=<&>","method":"gEt","headers":{"X-aB":"v","content-TYPE":"t"},"body":"<a>&\n\u2028é"}}}`,
 			`{"action":{"request":{"uri":"http://H/A%20b?x=<&>","method":"gEt","headers":{"X-aB":"v","content-TYPE":"t"},"body":"<a>&\n\u2028é"},"type":"Http"},"state":"enabled"}`,

@@ -76,6 +76,7 @@ func (n node) definition(was job.Definition) (job.Definition, error) {
 		Action:     n.get("action").action(&was.Action),
 		Recurrence: n.get("recurrence").recurrence(),
 		State:      choice(n.get("state"), job.Enabled, job.Disabled),
+		Policy:     n.get("policy").policy(),
 	}
 	if d.State == "" {
 		d.State = job.Enabled
@@ -125,6 +126,16 @@ func move(to object, key string, places ...object) {
 func inner(o object, key string) object {
 	found, _ := o[key].value.(object)
 	return found
+}
+
+func (n node) policy() job.Policy {
+	if !n.isObject() {
+		return job.Policy{}
+	}
+	return job.Policy{
+		Missed:  choice(n.get("missed"), job.MissedLatest, job.MissedAll, job.MissedSkip),
+		Overlap: choice(n.get("overlap"), job.OverlapAllow, job.OverlapSkip, job.OverlapQueue),
+	}
 }
 
 func (n node) recurrence() *recur.Spec {

@@ -93,6 +93,11 @@ func TestReadJobRefuses(t *testing.T) {
 		{"monthlyOccurrences", schedule(`"monthlyOccurrences":["friday"]`), "recurrence.schedule.monthlyOccurrences[0]", "must be an object, got a string"},
 		{"occurrence's day", schedule(`"monthlyOccurrences":[{"occurrence":1}]`), "recurrence.schedule.monthlyOccurrences[0].day", "must be given"},
 		{"occurrence", schedule(`"monthlyOccurrences":{"day":"friday","occurrence":[]}`), "recurrence.schedule.monthlyOccurrences.occurrence", "must be a whole number, got an array"},
+		{"policy", `{"policy":"skip"}`, "policy", "must be an object, got a string"},
+		{"missed", `{"policy":{"missed":"newest"}}`, "policy.missed", "must be latest, all or skip"},
+		{"missed type", `{"policy":{"missed":true}}`, "policy.missed", "must be a string"},
+		{"overlap", `{"policy":{"overlap":"wait"}}`, "policy.overlap", "must be allow, skip or queue"},
+		{"overlap empty", `{"policy":{"overlap":""}}`, "policy.overlap", "must be allow, skip or queue"},
 		{"state", `{"state":"Paused"}`, "state", "must be enabled or disabled"},
 		{"state final", `{"state":"completed"}`, "state", "must be enabled or disabled"},
 		{"the first of two", `{"state":5,"startTime":5}`, "startTime", "must be a string"},
@@ -124,7 +129,7 @@ func TestReadJobEmpty(t *testing.T) {
 func TestReasonsQuoteNothing(t *testing.T) {
 	const canary = "cAnArY"
 	for _, properties := range []string{
-		`{"state":"cAnArY"}`, `{"startTime":"cAnArY"}`, `{"recurrence":{"interval":"cAnArY"}}`, `{"recurrence":{"frequency":"cAnArY"}}`,
+		`{"state":"cAnArY"}`, `{"policy":{"missed":"cAnArY"}}`, `{"startTime":"cAnArY"}`, `{"recurrence":{"interval":"cAnArY"}}`, `{"recurrence":{"frequency":"cAnArY"}}`,
 		`{"action":{"type":"cAnArY"}}`, `{"action":{"retryPolicy":{"retryInterval":"cAnArY"}}}`,
 		`{"action":{"type":"Http","request":{"authentication":{"type":"ClientCertificate","pfx":"cAnArY","password":"cAnArY"}}}}`,
 	} {

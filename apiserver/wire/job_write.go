@@ -18,6 +18,7 @@ type (
 		StartTime  string      `json:"startTime,omitempty"`
 		Action     *action     `json:"action,omitempty"`
 		Recurrence *recurrence `json:"recurrence,omitempty"`
+		Policy     job.Policy  `json:"policy,omitzero"` // ours; Azure's clients ignore it
 		State      job.State   `json:"state"`
 		Status     *status     `json:"status,omitempty"`
 	}
@@ -75,7 +76,7 @@ func WriteJob(j *job.Job) []byte {
 }
 
 func writeDefinition(d *job.Definition) definition {
-	w := definition{StartTime: formatGiven(d.StartAt), State: d.State}
+	w := definition{StartTime: formatGiven(d.StartAt), State: d.State, Policy: d.Policy}
 	if d.Action != (job.Action{}) {
 		w.Action = writeAction(&d.Action)
 	}

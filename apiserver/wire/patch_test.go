@@ -23,6 +23,7 @@ const stored = `{
 		"retryPolicy":{"retryType":"fixed","retryInterval":"00:01:00","retryCount":2},
 		"errorAction":{"queueMessage":{"storageAccount":"acc","queueName":"que","sasToken":"SECRET2","message":"m"},"type":"StorageQueue"}
 	},
+	"policy":{"missed":"all","overlap":"skip"},
 	"recurrence":{"frequency":"week","count":10000,"endTime":"2020-10-10T10:10:10Z","interval":2,"schedule":{"hours":[1,2],"weekDays":["monday"]}},
 	"state":"enabled"
 }`
@@ -87,6 +88,9 @@ func TestPatchJob(t *testing.T) {
 		{"messageFormat", `{"action":{"errorAction":{"queueMessage":{"messageFormat":"BASE64"}}}}`, func(d *job.Definition) {
 			d.Action.Error.Queue.Format = job.QueueBase64
 		}},
+		{"policy merges", `{"policy":{"overlap":"queue"}}`, func(d *job.Definition) { d.Policy.Overlap = job.OverlapQueue }},
+		{"null in a policy", `{"policy":{"missed":null}}`, func(d *job.Definition) { d.Policy.Missed = "" }},
+		{"null policy", `{"policy":null}`, func(d *job.Definition) { d.Policy = job.Policy{} }},
 		{"null errorAction in properties", `{"errorAction":null}`, func(d *job.Definition) { d.Action.Error = nil }},
 		{"the same authentication without its secret keeps it", `{"action":{"request":{"authentication":{"username":"u","type":"basic"}}}}`, func(*job.Definition) {}},
 		{"an empty secret keeps it", `{"action":{"request":{"authentication":{"password":""}}}}`, func(*job.Definition) {}},

@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, d := range []job.Definition{
 		{State: job.Enabled, Action: job.Action{Type: job.HTTP, Request: request(nil)}},
 		{
-			State: job.Disabled, StartAt: at,
+			State: job.Disabled, StartAt: at, Policy: job.Policy{Missed: job.MissedLatest, Overlap: job.OverlapAllow},
 			Action: job.Action{
 				Type:    job.HTTPS,
 				Request: request(&job.Authentication{Type: job.Basic, Username: "u", Password: "P"}),

@@ -30,6 +30,7 @@ type Definition struct {
 	Action     Action      `json:"action"`
 	Recurrence *recur.Spec `json:"recurrence,omitempty"` // nil: once
 	State      State       `json:"state"`                // Enabled or Disabled
+	Policy     Policy      `json:"policy,omitzero"`
 }
 
 // Job is a definition with its identity and its place in time. All of it but
@@ -65,8 +66,15 @@ type Status struct {
 	NextExecutionAt time.Time // zero: none
 	Counters
 
-	LastAt  time.Time // newest nominal time planned, of any series; zero: none
+	LastAt  time.Time // newest nominal time planned or passed over, of any series; zero: none
 	Planned int64     // occurrences of the present series planned
+	Passed  int64     // occurrences of the present series that were passed over
+	// Waiting are nominal times, oldest first, of occurrences that wait for their
+	// turn and are not planned yet; see [Policy].
+	Waiting []time.Time
+	// Active is how many runs are not finished. It is known only where Policy is
+	// [Policy.Serial].
+	Active int64
 }
 
 // Counters count a job's life. They only grow.

@@ -25,6 +25,7 @@ type Checkpoint struct {
 	LastExecutionAt time.Time `json:"lastExec,omitzero"`
 	LastAt          time.Time `json:"lastAt,omitzero"` // newest nominal time
 	Repeat          int64     `json:"repeat"`
+	Passed          int64     `json:"passed,omitempty"`
 	Planned         Planned   `json:"planned"`
 	Runs            []Pending `json:"runs,omitempty"`
 }
@@ -43,7 +44,10 @@ type Snapshot struct {
 	// Outcome is how the newest occurrence that ended did, empty if none did: what
 	// the job becomes when it is over.
 	Outcome State     `json:"outcome,omitempty"`
+	EndedAt time.Time `json:"endedAt,omitzero"` // nominal time of that occurrence
 	FinalAt time.Time `json:"finalAt,omitzero"` // when it was completed or faulted
+	// Waiting are the occurrences that wait for their turn; see [Status].
+	Waiting []time.Time `json:"waiting,omitempty"`
 	// Older are the revisions that runs were planned from, other than the present
 	// one.
 	Older []*Job `json:"older,omitempty"`

@@ -40,11 +40,18 @@ type Step struct {
 	At         time.Time   // nominal time of the occurrence to run; zero: none is planned
 	NextAt     time.Time   // next execution; zero: none
 	Missed     int64       // occurrences before At that are not made up
+
+	Alone   bool        // At is planned only if no run of the job is active
+	Waiting []time.Time // what is to wait afterwards; see [Status]
+	LookAt  time.Time   // when the job is looked at again, if that is before NextAt; zero: at NextAt
+	// Pass, if there is one, is put in the history when the step was taken, and
+	// comes back from there.
+	Pass *Pass
 }
 
 // Taken is what came of a Step.
 type Taken struct {
-	OK      bool // false: the job changed meanwhile, and nothing was done
+	OK      bool // false: the job changed meanwhile, or is not alone, and nothing was done
 	Repeat  int64
 	Planned Planned // its NextAt is the Step's
 }
@@ -76,6 +83,7 @@ const (
 	FollowFault Follow = "fault" // nothing: the last failure, and no error action
 	FollowEnd   Follow = "end"   // nothing: the error action succeeded or failed for good
 	FollowDrop  Follow = "drop"  // nothing: the rest of the run is skipped
+	FollowPass  Follow = "pass"  // occurrences are passed over; see [Pass]
 	FollowNone  Follow = "none"  // the result speaks of no run
 )
 

@@ -113,6 +113,10 @@ type Result struct {
 	// Missed, on a skipped result, is the number of occurrences it speaks of
 	// that never became runs. The run that it names, if any, goes on.
 	Missed int64 `json:"missed,omitempty"`
+	// From, if set, makes the result a [Pass] over Missed occurrences from there
+	// to At, after which those of Waiting wait.
+	From    time.Time   `json:"from,omitzero"`
+	Waiting []time.Time `json:"waiting,omitempty"`
 }
 
 // A Record is a result as history keeps it.

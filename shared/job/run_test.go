@@ -81,6 +81,7 @@ func TestResultKeepsItsAttempt(t *testing.T) {
 			Planned: job.Planned{Series: 2, Count: 9, NextAt: at("2026-05-07T00:00:00Z"), Counters: job.Counters{Executions: 8, Failures: 7, Faults: 6}},
 		},
 		Performance: "p", StartedAt: at(now), EndedAt: at(now), Outcome: job.Postponed, Message: "m", RetryAfter: time.Hour, Missed: 4,
+		From: at(now), Waiting: []time.Time{at("2026-05-06T08:00:00Z")},
 	}
 	b, err := json.Marshal(want)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestCodec(t *testing.T) {
 		t.Error(diff)
 	}
 
-	r := &job.Result{Attempt: d.Attempt, Performance: "p", StartedAt: d.At, EndedAt: d.DueAt, Outcome: job.Postponed, Message: "€", RetryAfter: 1, Missed: 2}
+	r := &job.Result{Attempt: d.Attempt, Performance: "p", StartedAt: d.At, EndedAt: d.DueAt, Outcome: job.Postponed, Message: "€", RetryAfter: 1, Missed: 2, From: d.At, Waiting: []time.Time{d.DueAt}}
 	if b, err = encodeResult(r); err != nil {
 		t.Fatal(err)
 	}

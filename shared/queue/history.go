@@ -70,8 +70,8 @@ func (q *Queue) recorded(ctx context.Context, a *job.Attempt, performance string
 		switch {
 		case err != nil:
 			return q.undecodable(ctx, history, m, err)
-		case r.Tag == a.Tag && r.Phase == a.Phase && r.RetryCount == a.RetryCount && r.Missed == 0 &&
-			(performance == "" || r.Performance == performance):
+		case r.Tag == a.Tag && r.Phase == a.Phase && r.RetryCount == a.RetryCount &&
+			(performance == "" && r.Missed == 0 || r.Performance == performance):
 			return errFound
 		}
 		return nil

@@ -108,6 +108,9 @@ func (s *Store) Import(ctx context.Context, o *job.Snapshot) error {
 		sh.due(), sh.final(), sh.dead(), sh.runs(),
 	}
 	next, final := millis(p.Planned.NextAt), ""
+	if len(o.Waiting) > 0 { // whose turn may have come
+		next = millis(s.Now())
+	}
 	if p.State.Final() {
 		next, final = "", cmp.Or(millis(o.FinalAt), millis(s.Now()))
 	}
@@ -137,7 +140,7 @@ func fieldsOf(o *job.Snapshot) ([]any, error) {
 	}
 	list := []any{
 		"rev", j.Revision, "def", def, "state", string(p.State), "series", j.Series,
-		"planned", p.Planned.Count, "repeat", p.Repeat, "next", millis(p.Planned.NextAt), "active", len(p.Runs),
+		"planned", p.Planned.Count, "passed", p.Passed, "repeat", p.Repeat, "next", millis(p.Planned.NextAt), "active", len(p.Runs),
 		"exec", p.Planned.Executions, "fail", p.Planned.Failures, "fault", p.Planned.Faults,
 	}
 	old := ""
@@ -150,7 +153,10 @@ func fieldsOf(o *job.Snapshot) ([]any, error) {
 		list, old = append(list, "def:"+rev, def), old+rev+" "
 	}
 	// Where there is nothing, there is no field.
-	for _, f := range [][2]string{{"last", millis(p.LastAt)}, {"lastexec", millis(p.LastExecutionAt)}, {"outcome", string(o.Outcome)}, {"old", old}} {
+	for _, f := range [][2]string{
+		{"last", millis(p.LastAt)}, {"lastexec", millis(p.LastExecutionAt)}, {"outcome", string(o.Outcome)}, {"ended", millis(o.EndedAt)},
+		{"wait", times(o.Waiting)}, {"old", old},
+	} {
 		if f[1] != "" {
 			list = append(list, f[0], f[1])
 		}

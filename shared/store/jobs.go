@@ -14,7 +14,7 @@ import (
 )
 
 // jobFields are what makes a [job.Job] of its hash.
-var jobFields = []string{"def", "rev", "state", "planned", "last", "next", "exec", "fail", "fault", "lastexec"} //nolint:gochecknoglobals // a constant in all but name
+var jobFields = []string{"def", "rev", "state", "planned", "last", "next", "exec", "fail", "fault", "lastexec", "passed", "wait", "active"} //nolint:gochecknoglobals // a constant in all but name
 
 // jobOf makes a job of its hash's jobFields; nil if it does not exist.
 func jobOf(f []any) (*job.Job, error) {
@@ -32,7 +32,12 @@ func jobOf(f []any) (*job.Job, error) {
 		NextExecutionAt: instant(f[5]),
 		LastExecutionAt: instant(f[9]),
 		Planned:         number(f[3]),
+		Passed:          number(f[10]),
+		Waiting:         instants(f[11]),
 		Counters:        job.Counters{Executions: number(f[6]), Failures: number(f[7]), Faults: number(f[8])},
+	}
+	if j.Policy.Serial() {
+		j.Status.Active = number(f[12])
 	}
 	return j, nil
 }
@@ -204,7 +209,9 @@ func (s *Store) deleteJob(ctx context.Context, what string, sh shard, j *job.Job
 }
 
 // RunJob adds a run that a request asked for, due now. Asking again with the
-// same tag changes nothing while the run is under way, nor for some minutes.
+// same tag changes nothing while the run is under way, nor for some minutes. It
+// fails with [job.ConflictError] if the job's policy lets no run begin beside
+// one that is active.
 func (s *Store) RunJob(ctx context.Context, c *job.Collection, j *job.Job, r *job.Pending) error {
 	if r.At.IsZero() {
 		return errors.New("run job: nominal time is required")
@@ -213,7 +220,7 @@ func (s *Store) RunJob(ctx context.Context, c *job.Collection, j *job.Job, r *jo
 	keys := []string{sh.state(), sh.collection(c.CollectionRef), sh.job(j.UID), sh.runs(), sh.run(r.Tag), sh.asked()}
 	now := s.Now()
 	err := s.run(ctx, "run job", runJobScript, keys,
-		c.UID, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At), millis(now), millis(now.Add(-remember)))
+		c.UID, c.Revision, j.UID, j.Revision, r.Tag, millis(r.At), millis(now), millis(now.Add(-remember)), digit(j.Policy.Serial()))
 	if err != nil {
 		return err
 	}

@@ -38,9 +38,10 @@ func (s shard) collection(r job.CollectionRef) string { return s.key("col:", r.K
 // jobs is a zset of a collection's jobs: folded name NUL uid -> 0.
 func (s shard) jobs(collectionUID string) string { return s.key("jobs:", collectionUID) }
 
-// job is a hash: rev, def, state, series, planned, repeat, last, next, active,
-// outcome, exec, fail, fault, lastexec; old and def:<rev> while runs of an
-// older revision are active.
+// job is a hash: rev, def, state, series, planned, passed, repeat, last, next,
+// active, outcome and ended (of the run of the newest nominal time that has
+// ended), exec, fail, fault, lastexec, wait (nominal times, with spaces
+// between); old and def:<rev> while runs of an older revision are active.
 func (s shard) job(uid string) string { return s.key("job:", uid) }
 
 // run is a hash: uid, rev, at, repeat, manual, phase, retry, seq, resend,

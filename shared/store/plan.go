@@ -92,7 +92,7 @@ func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.
 	sh := shard(l.Shard)
 	keys := make([]string, 0, 4+2*len(steps))
 	keys = append(keys, sh.lease(), sh.due(), sh.runs())
-	args := make([]any, 2, 4+6*len(steps))
+	args := make([]any, 2, 4+9*len(steps))
 	seen := make(map[string]bool)
 	for _, st := range steps {
 		if c := st.Collection; !seen[c.UID] {
@@ -108,7 +108,8 @@ func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.
 			tag = job.Tag(st.Job.UID, st.At)
 		}
 		keys = append(keys, sh.job(st.Job.UID), sh.run(tag))
-		args = append(args, st.Job.UID, st.Job.Revision, millis(st.At), millis(st.NextAt), tag, st.Missed)
+		args = append(args, st.Job.UID, st.Job.Revision, millis(st.At), millis(st.NextAt), tag, st.Missed,
+			digit(st.Alone), millis(st.LookAt), times(st.Waiting))
 	}
 	answer, err := planScript.Run(ctx, s.rdb, keys, args...).Result()
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
 func (s *Store) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
 	sh := shard(l.Shard)
 	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.due(), sh.final()},
-		l.Epoch, millis(s.Now()), uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Repeat,
+		l.Epoch, millis(s.Now()), uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Passed, c.Repeat,
 		cmp.Or(millis(c.LastAt), "0"), cmp.Or(millis(c.LastExecutionAt), "0"),
 		c.Planned.Executions, c.Planned.Failures, c.Planned.Faults)
 }

@@ -141,8 +141,8 @@ func (s *Store) Dispatched(ctx context.Context, l job.Lease, ds []*job.Dispatch,
 // [job.ErrBehind] if the store is not where the caller believes it to be.
 func (s *Store) Record(ctx context.Context, l job.Lease, before, after job.Position, effects []job.Effect) error {
 	sh := shard(l.Shard)
-	keys := []string{sh.lease(), sh.state(), sh.runs(), sh.final()}
-	args := make([]any, 0, 5+13*len(effects))
+	keys := []string{sh.lease(), sh.state(), sh.runs(), sh.final(), sh.due()}
+	args := make([]any, 0, 5+14*len(effects))
 	args = append(args, l.Epoch, before.History, before.Sequence, after.Sequence, millis(s.Now()))
 	for i := range effects {
 		e := &effects[i]
@@ -150,10 +150,14 @@ func (s *Store) Record(ctx context.Context, l job.Lease, before, after job.Posit
 		if e.Manual {
 			at = ""
 		}
+		pass := ""
+		if e.Follow == job.FollowPass {
+			pass = strconv.FormatInt(e.Missed, 10) + " " + times(e.Waiting)
+		}
 		keys = append(keys, sh.job(e.UID), sh.run(e.Tag))
 		args = append(args, e.UID, e.Planned.Series, e.Tag, string(e.Phase), e.RetryCount, string(e.Outcome),
 			at, millis(e.StartedAt), string(e.Follow), millis(e.DueAt),
-			e.Planned.Executions, e.Planned.Failures, e.Planned.Faults)
+			e.Planned.Executions, e.Planned.Failures, e.Planned.Faults, pass)
 	}
 	return s.run(ctx, "record results", recordScript, keys, args...)
 }

@@ -296,9 +296,9 @@ func snapshotOf(f map[string]string) (*job.Snapshot, error) {
 		return nil, err
 	}
 	return &job.Snapshot{
-		Job: j, Outcome: job.State(f["outcome"]),
+		Job: j, Outcome: job.State(f["outcome"]), EndedAt: instant(f["ended"]), Waiting: j.Status.Waiting,
 		Progress: job.Checkpoint{
-			State: j.Status.State, LastExecutionAt: j.Status.LastExecutionAt, LastAt: j.Status.LastAt, Repeat: number(f["repeat"]),
+			State: j.Status.State, LastExecutionAt: j.Status.LastExecutionAt, LastAt: j.Status.LastAt, Repeat: number(f["repeat"]), Passed: j.Status.Passed,
 			Planned: job.Planned{Series: j.Series, Count: j.Status.Planned, NextAt: j.Status.NextExecutionAt, Counters: j.Status.Counters},
 		},
 	}, nil

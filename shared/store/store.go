@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -147,6 +148,8 @@ func wordError(word string) error {
 		return job.Conflict("The job collection holds as many jobs as its quota allows. Delete one, or raise the quota's maxJobCount.")
 	case "FINAL":
 		return job.Conflict("The job is completed or faulted and can only be deleted.")
+	case "ACTIVE":
+		return job.Conflict("A run of the job is not finished, and its policy.overlap lets no other begin meanwhile. Ask again when it is.")
 	}
 	return fmt.Errorf("script returned %q", word)
 }
@@ -178,6 +181,23 @@ func millis(t time.Time) string {
 		return ""
 	}
 	return strconv.FormatInt(t.UnixMilli(), 10)
+}
+
+// times are instants as the scripts keep them, with spaces between.
+func times(list []time.Time) string {
+	words := make([]string, len(list))
+	for i, t := range list {
+		words[i] = millis(t)
+	}
+	return strings.Join(words, " ")
+}
+
+// instants is the opposite of times.
+func instants(v any) (list []time.Time) {
+	for word := range strings.FieldsSeq(text(v)) {
+		list = append(list, instant(word))
+	}
+	return list
 }
 
 func digit(b bool) string {

@@ -1,6 +1,7 @@
 -- adopt gives a store that went back in time, or lost everything, the runs that
 -- the history or the dispatch stream know of. A run it holds already is kept,
--- and where it stands at the same attempt learns its place in the stream.
+-- and where it stands at the same attempt learns its place in the stream. The
+-- occurrence of a run that is made waits no more.
 --
 -- KEYS     lease (hash), runs (zset), then for each item its job and its run (hashes)
 -- ARGV[1]  epoch
@@ -18,7 +19,7 @@ local function most(job, field, have, value)
 end
 
 local function adopt(job, run, make, when, uid, rev, series, tag, manual, phase, retry, at, seq, resend, count, next, number, exec, fail, fault)
-	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'planned', 'repeat', 'exec', 'fail', 'fault')
+	local j = redis.call('HMGET', job, 'rev', 'series', 'last', 'planned', 'repeat', 'exec', 'fail', 'fault', 'wait')
 	if not j[1] then return end
 	local r = redis.call('HMGET', run, 'phase', 'retry')
 	if r[1] then
@@ -42,6 +43,13 @@ local function adopt(job, run, make, when, uid, rev, series, tag, manual, phase,
 	end
 	if series == j[2] and tonumber(at) > tonumber(j[3] or 0) then redis.call('HSET', job, 'next', next) end
 	most(job, 'last', j[3], at)
+	if (j[9] or '') ~= '' then
+		local rest = {}
+		for t in string.gmatch(j[9], '%d+') do
+			if t ~= at then rest[#rest + 1] = t end
+		end
+		redis.call('HSET', job, 'wait', table.concat(rest, ' '))
+	end
 	if series == j[2] then most(job, 'planned', j[4], count) end
 end
 

@@ -17,7 +17,7 @@ end
 redis.call('HSET', job, 'rev', rev, 'def', def, 'state', state, 'series', series, 'repeat', 0)
 if have[2] ~= series then
 	redis.call('HSET', job, 'planned', 0)
-	redis.call('HDEL', job, 'outcome')
+	redis.call('HDEL', job, 'passed', 'outcome', 'ended')
 end
 redis.call('ZADD', jobs, 0, name .. '\0' .. uid)
 return 'OK'

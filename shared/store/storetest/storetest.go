@@ -97,6 +97,7 @@ func Exercise(t *testing.T, open func(t *testing.T) Store) {
 		{"progress", progressTests()},
 		{"adopt", adoptTests()},
 		{"clear", clearTests()},
+		{"policy", policyTests()},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, test := range topic.tests {
