@@ -142,10 +142,17 @@ func (o *owner) session(ctx context.Context) error {
 				return err
 			}
 		case <-o.news.woken:
-			if o.news.doubt.Load() {
-				return errDoubt
-			}
 		case <-timer.C:
+		}
+		select {
+		case <-o.news.woken: // one look serves all that came at once
+		default:
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case o.news.doubt.Load():
+			return errDoubt
 		}
 		wait, err := o.step(work)
 		if err != nil {

@@ -107,7 +107,7 @@ func (o *owner) note(effects []job.Effect) {
 // checkpoint journals the progress of the jobs noted. If it fails, they stay
 // noted.
 func (o *owner) checkpoint(ctx context.Context) error {
-	for uids := range slices.Chunk(slices.Collect(maps.Keys(o.far)), o.cfg.Batch) {
+	for uids := range slices.Chunk(slices.Sorted(maps.Keys(o.far)), o.cfg.Batch) {
 		jobs, err := o.cfg.Store.ShardJobs(ctx, o.shard, uids)
 		if err != nil {
 			return err

@@ -116,7 +116,7 @@ func (r *restore) settle(ctx context.Context) error {
 
 // steps settles those of the jobs touched for which it is so.
 func (r *restore) steps(ctx context.Context, so func(*job.Step) bool) error {
-	for uids := range slices.Chunk(slices.Collect(maps.Keys(r.touched)), r.cfg.Batch) {
+	for uids := range slices.Chunk(slices.Sorted(maps.Keys(r.touched)), r.cfg.Batch) {
 		jobs, err := r.cfg.Store.ShardJobs(ctx, r.shard, uids)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 // resource is what the journal says of one job or collection.
 type resource struct {
+	uid          string
 	newest, gone *job.Entry
 	checkpoints  []*job.Entry
 }
@@ -20,12 +21,13 @@ type resource struct {
 // journal applies what was journaled after a place and returns the place of the
 // last entry.
 func (r *restore) journal(ctx context.Context, after uint64) (uint64, error) {
-	all := make(map[string]*resource)
+	var all []*resource // in the order in which they were journaled first
+	known := make(map[string]*resource)
 	last, err := r.cfg.Queue.Entries(ctx, r.shard, after, func(e job.Entry) error {
-		res := all[e.UID]
+		res := known[e.UID]
 		if res == nil {
-			res = new(resource)
-			all[e.UID] = res
+			res = &resource{uid: e.UID}
+			known[e.UID], all = res, append(all, res)
 		}
 		switch {
 		case e.Deleted:
@@ -55,15 +57,15 @@ func (r *restore) journal(ctx context.Context, after uint64) (uint64, error) {
 
 // collections restores the collections that were not deleted, and deletes
 // those that were.
-func (r *restore) collections(ctx context.Context, all map[string]*resource) error {
-	for uid, res := range all {
+func (r *restore) collections(ctx context.Context, all []*resource) error {
+	for _, res := range all {
 		switch {
 		case res.gone != nil && res.gone.Collection != nil && !r.full:
 			have, err := r.collectionsOf(ctx, []job.CollectionRef{res.gone.Collection.CollectionRef})
 			if err != nil {
 				return err
 			}
-			if c := have[uid]; c != nil {
+			if c := have[res.uid]; c != nil {
 				if err := r.cfg.Store.DeleteCollection(ctx, c); err != nil && !errors.Is(err, job.ErrChanged) {
 					return err
 				}
@@ -81,14 +83,14 @@ func (r *restore) collections(ctx context.Context, all map[string]*resource) err
 const parallel = 16
 
 // jobs restores the jobs that were not deleted, and deletes those that were.
-func (r *restore) jobs(ctx context.Context, all map[string]*resource) error {
+func (r *restore) jobs(ctx context.Context, all []*resource) error {
 	var gone []string
 	var live []*resource
 	var refs []job.CollectionRef
-	for uid, res := range all {
+	for _, res := range all {
 		switch {
 		case res.gone != nil:
-			gone = append(gone, uid)
+			gone = append(gone, res.uid)
 			continue
 		case res.newest != nil && res.newest.Job != nil:
 			live = append(live, res)
@@ -106,20 +108,22 @@ func (r *restore) jobs(ctx context.Context, all map[string]*resource) error {
 	}
 	// Of two jobs of one name the younger is the real one: the other's
 	// tombstone was lost.
+	live = slices.DeleteFunc(live, func(res *resource) bool { return cols[res.newest.Job.CollectionUID] == nil })
+	nameOf := func(j *job.Job) string { return j.CollectionUID + "/" + job.FoldName(j.Job) }
 	named := make(map[string]*job.Job)
 	for _, res := range live {
-		j := res.newest.Job
-		if cols[j.CollectionUID] == nil {
-			continue
-		}
-		name := j.CollectionUID + "/" + job.FoldName(j.Job)
+		j, name := res.newest.Job, nameOf(res.newest.Job)
 		if other := named[name]; other == nil || other.CreatedAt.Before(j.CreatedAt) {
 			named[name] = j
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
-	for _, j := range named {
+	for _, res := range live {
+		j := res.newest.Job
+		if named[nameOf(j)] != j {
+			continue
+		}
 		r.touched[j.UID] = true
 		r.restored++
 		g.Go(func() error { return r.cfg.Store.RestoreJob(ctx, r.lease(), j) })
