@@ -51,7 +51,7 @@ func (o *owner) catchUp(ctx context.Context) error {
 		}
 	}
 	o.journalEnd = o.journaled
-	if err := o.cfg.Store.SetProgress(ctx, r.lease(), job.Progress{Ready: true, Journal: o.journaled, History: o.at}); err != nil {
+	if err := o.cfg.Store.SetProgress(ctx, r.lease(), job.Progress{Ready: true, Journal: o.journaled, History: o.at, From: o.at}); err != nil {
 		return err
 	}
 	if n := len(r.seen); r.full && (n > 0 || o.journaled > 0) {
@@ -98,6 +98,7 @@ func (r *restore) begin(ctx context.Context, p job.Progress) error {
 		r.from = job.Position{History: end.History}
 	}
 	r.from.Sequence = min(r.from.Sequence, end.Sequence) // it may have lost its end
+	p.From = p.History
 	r.at, p.History = r.from, r.from
 	return r.cfg.Store.SetProgress(ctx, r.lease(), p)
 }

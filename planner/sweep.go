@@ -69,7 +69,7 @@ func (o *owner) advance(ctx context.Context) error {
 		return err
 	}
 	if o.journalEnd > o.journaled {
-		p := job.Progress{Ready: true, Journal: o.journalEnd, History: o.at}
+		p := job.Progress{Ready: true, Journal: o.journalEnd, History: o.at, From: o.at}
 		if err := o.cfg.Store.SetProgress(ctx, *o.lease.Load(), p); err != nil {
 			return err
 		}

@@ -32,6 +32,10 @@ func (a *attic) Orphans(_ context.Context, _, limit int) ([]*job.Job, error) {
 func (a *attic) Progress(context.Context, int) (job.Progress, error) { return a.progress, nil }
 
 func (a *attic) SetProgress(_ context.Context, _ job.Lease, p job.Progress) error {
+	if p.From != a.progress.History {
+		return job.ErrBehind
+	}
+	p.From = job.Position{}
 	a.progress, a.moves = p, append(a.moves, p.Journal)
 	return nil
 }

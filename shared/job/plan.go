@@ -99,6 +99,9 @@ type Progress struct {
 	Ready   bool
 	Journal uint64 // last entry of the journal applied
 	History Position
+	// From, on writing, is the place in the history at which the store has to be:
+	// one that went back in time must not be moved past what it lost. Zero: any.
+	From Position
 }
 
 // Adoption is an attempt that a store may have forgotten.

@@ -25,11 +25,11 @@ func (s *Store) Progress(ctx context.Context, n int) (job.Progress, error) {
 }
 
 // SetProgress notes how far a shard's state has come, and opens it for writes,
-// or closes it.
+// or closes it. It fails with [job.ErrBehind] if the store is not at p.From.
 func (s *Store) SetProgress(ctx context.Context, l job.Lease, p job.Progress) error {
 	sh := shard(l.Shard)
 	return s.run(ctx, "note progress", readyScript, []string{sh.lease(), sh.state()},
-		l.Epoch, digit(p.Ready), p.Journal, p.History.History, p.History.Sequence)
+		l.Epoch, digit(p.Ready), p.Journal, p.History.History, p.History.Sequence, p.From.History, p.From.Sequence)
 }
 
 // RestoreCollection puts a journaled collection in place, unless it is there in

@@ -89,6 +89,18 @@ func progress(t *testing.T, s Store) {
 	w.must(err)
 	equal(t, "progress", got, want)
 
+	next := want
+	next.History.Sequence++
+	next.From = next.History // a store that went back in time is before it
+	w.fails(w.SetProgress(t.Context(), w.lease, next), job.ErrBehind)
+	got, err = w.Progress(t.Context(), w.shard)
+	w.must(err)
+	equal(t, "progress of a store that is elsewhere", got, want)
+	next.From = want.History
+	w.must(w.SetProgress(t.Context(), w.lease, next))
+	next.From = job.Position{}
+	want = next
+
 	old := w.stolen()
 	w.fails(w.SetProgress(t.Context(), old, job.Progress{}), job.ErrLeaseLost)
 	got, err = w.Progress(t.Context(), w.shard)
