@@ -56,10 +56,17 @@ type owner struct {
 func newOwner(p *Planner, l job.Lease) *owner {
 	o := &owner{
 		cfg: &p.cfg, log: p.log.With("shard", l.Shard), shard: l.Shard, news: &p.shards[l.Shard],
-		done: make(chan struct{}), cache: newCache(), far: make(map[string]*distant), told: make(map[string]bool),
+		done: make(chan struct{}), far: make(map[string]*distant), told: make(map[string]bool),
 	}
+	o.fresh()
 	o.lease.Store(&l)
 	return o
+}
+
+// fresh forgets what holds only until the shard is brought up to date again.
+func (o *owner) fresh() {
+	o.cache, o.suspects, o.choked = newCache(), nil, false
+	o.passing, o.unsaid, o.skipping = make(map[string]bool), nil, make(map[string]string)
 }
 
 // grace is how long a step that is under way when its owner has to stop may
@@ -105,8 +112,7 @@ func (o *owner) session(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 
 	o.news.doubt.Store(false)
-	o.cache, o.suspects, o.choked = newCache(), nil, false
-	o.passing, o.unsaid, o.skipping = make(map[string]bool), nil, make(map[string]string)
+	o.fresh()
 	if err := o.catchUp(work); err != nil {
 		return err
 	}
