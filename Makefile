@@ -1,9 +1,10 @@
 # Carillon. `make` shows what there is.
 
 BIN := bin
+SEEDS ?= 2000
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build test race lint bench compat peers soak overload fuzz ci clean
+.PHONY: help build test race lint sim bench compat peers soak overload fuzz ci clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,6 +21,9 @@ race: ## Run the tests under the race detector
 lint: ## Check formatting and run the linters, pinned in tools/go.mod
 	go vet ./...
 	go tool -modfile=tools/go.mod golangci-lint run ./...
+
+sim: ## Simulate thousands of clusters that meet every fault, each decided by a seed
+	go test -count 1 -timeout 10m -v -run 'TestSim$$|TestJudgeSees' ./planner/sim -args -sim.seeds $(SEEDS)
 
 bench: ## Run each benchmark once
 	go test -run '^$$' -bench . -benchtime 1x ./...

@@ -19,6 +19,7 @@ var layers = map[string][]string{
 	"": {"planner", "worker/...", "apiserver/...", "shared/..."}, // package main wires
 
 	"planner":                    {"shared/job", "shared/recur"},
+	"planner/sim":                {}, // tests only
 	"worker":                     {"worker/action", "shared/job"},
 	"worker/action":              {"shared/job"},
 	"worker/action/webhook":      {"worker/action", "worker/outbound", "shared/job", "shared/pfx"},
