@@ -4,7 +4,7 @@ BIN := bin
 SEEDS ?= 2000
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build test race lint sim bench compat peers soak overload fuzz ci clean
+.PHONY: help build test race lint sim bench compat peers soak overload faults mutants fuzz ci clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -21,6 +21,7 @@ race: ## Run the tests under the race detector
 lint: ## Check formatting and run the linters, pinned in tools/go.mod
 	go vet ./...
 	go tool -modfile=tools/go.mod golangci-lint run ./...
+	cd tools/faults && go vet ./... && go tool -modfile=../../tools/go.mod golangci-lint run ./...
 
 sim: ## Simulate thousands of clusters that meet every fault, each decided by a seed
 	go test -count 1 -timeout 10m -v -run 'TestSim$$|TestJudgeSees' ./planner/sim -args -sim.seeds $(SEEDS)
@@ -40,6 +41,15 @@ soak: $(BIN)/nats-server ## 3 planners, 3 workers, 2,000 jobs every 5 s for 2 mi
 
 overload: $(BIN)/nats-server ## 100,000 jobs due at one instant, about 5 minutes; full Redis and full streams
 	go test -count 1 -timeout 12m -v -run 'TestBurst|Full$$' . -args -burst.jobs 100000
+
+FOR ?= 5m
+faults: $(BIN)/nats-server ## Break things under load, as a seed says: FOR=30m SEED=1, ARGS='-o json'; bin/faults -h shows more
+	go build -C tools/faults -o $(CURDIR)/$(BIN)/faults .
+	$(BIN)/faults -root . -for $(FOR) $(if $(SEED),-seed $(SEED)) $(ARGS)
+
+mutants: $(BIN)/nats-server ## Show that the faults find a Carillon without its safeguards
+	go build -C tools/faults -o $(CURDIR)/$(BIN)/faults .
+	$(BIN)/faults -root . -mutants $(ARGS)
 
 fuzz: ## Fuzz what parses and what computes times, 20 s each
 	@set -e; for p in $$(go list ./...); do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \

@@ -71,8 +71,9 @@ func (o *owner) attempt(w *job.Waiting) *job.Dispatch {
 
 // runs returns what has to be dispatched of the runs that somebody must act on:
 // attempts that are due or were never dispatched, and those whose dispatch
-// vanished without a result. Runs that are not to go on are ended. If there is no
-// room for that in the history, it fails with [job.ErrFull], and returns the others.
+// vanished without a result. Runs that are not to go on are ended, once and for
+// all: their job may be enabled again before that is recorded. If there is no room
+// for that in the history, it fails with [job.ErrFull], and returns the others.
 func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error) {
 	waiting, err := o.cfg.Store.Runs(ctx, o.shard, due)
 	if err != nil || len(waiting) == 0 {
@@ -80,6 +81,9 @@ func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error
 	}
 	var open, sent []*job.Waiting
 	for _, w := range waiting {
+		if o.endings[w.Tag].said {
+			continue
+		}
 		if w.Sequence == 0 {
 			open = append(open, w)
 		} else {
@@ -94,8 +98,8 @@ func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error
 	var skipped []*job.Result
 	for _, w := range append(open, lost...) {
 		d := o.attempt(w)
-		if why := cmp.Or(o.skipping[w.Tag], ended(w)); why != "" {
-			o.skipping[w.Tag] = why
+		if why := cmp.Or(o.endings[w.Tag].why, ended(w)); why != "" {
+			o.endings[w.Tag] = ending{why: why}
 			skipped = append(skipped, o.skip(d, why))
 		} else {
 			ds = append(ds, d)
@@ -105,7 +109,19 @@ func (o *owner) runs(ctx context.Context, due []job.Due) ([]*job.Dispatch, error
 		return ds, nil
 	}
 	// Their results come back through the history and end the runs.
-	return ds, o.cfg.Queue.RecordAll(ctx, skipped)
+	if err := o.cfg.Queue.RecordAll(ctx, skipped); err != nil {
+		return ds, err
+	}
+	for _, r := range skipped {
+		o.endings[r.Tag] = ending{r.Message, true}
+	}
+	return ds, nil
+}
+
+// ending is why a run ends without an attempt, and whether history was told.
+type ending struct {
+	why  string
+	said bool
 }
 
 // ended says why a run is not to go on, or nothing.

@@ -40,6 +40,10 @@ func (d *desk) Dispatched(_ context.Context, _ job.Lease, ds []*job.Dispatch, se
 	return nil
 }
 
+func (*desk) Record(context.Context, job.Lease, job.Position, job.Position, []job.Effect) error {
+	return nil
+}
+
 // mailbox is a queue whose dispatches with these sequences are still there.
 type mailbox struct {
 	diary
@@ -192,6 +196,34 @@ func TestRuns(t *testing.T) {
 	}
 
 	runs(19)
+}
+
+// TestSkippedForGood: a run that history says is skipped is over, even if its job
+// is enabled again before the owner has recorded that. Then its tag is free.
+func TestSkippedForGood(t *testing.T) {
+	w := run("t")
+	w.Job.Status.State = job.Disabled
+	s, q := &desk{runs: []*job.Waiting{w}}, &mailbox{end: job.Position{History: "h", Sequence: 20}}
+	o := newTestOwner(t, s, q)
+	o.at = q.end
+	look := func(dispatches, results int) {
+		t.Helper()
+		ds, err := o.runs(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(ds) != dispatches || len(q.results) != results {
+			t.Errorf("%d dispatches and %d results, want %d and %d", len(ds), len(q.results), dispatches, results)
+		}
+	}
+	look(0, 1)
+	look(0, 1)
+	w.Job.Status.State = job.Enabled
+	look(0, 1)
+	if err := o.record(t.Context(), []job.Record{{Sequence: 21, Result: *q.results[0]}}, noon); err != nil {
+		t.Fatal(err)
+	}
+	look(1, 1)
 }
 
 func TestDispatch(t *testing.T) {

@@ -36,9 +36,9 @@ type owner struct {
 	// unsaid are passes that it may not have yet.
 	passing map[string]bool
 	unsaid  []*job.Result
-	// skipping says, by tag, why runs end whose record is on its way through the
-	// history. What is decided stays so, whatever is enabled again meanwhile.
-	skipping map[string]string
+	// endings are those of runs, by tag, that end without an attempt, until that is
+	// recorded. What is decided stays so, whatever is enabled again meanwhile.
+	endings map[string]ending
 	// journaled is the shard's place in the journal: the store has all up to it.
 	// journalEnd is where the journal ended at the last sweep.
 	journaled, journalEnd uint64
@@ -66,7 +66,7 @@ func newOwner(p *Planner, l job.Lease) *owner {
 // fresh forgets what holds only until the shard is brought up to date again.
 func (o *owner) fresh() {
 	o.cache, o.suspects, o.choked = newCache(), nil, false
-	o.passing, o.unsaid, o.skipping = make(map[string]bool), nil, make(map[string]string)
+	o.passing, o.unsaid, o.endings = make(map[string]bool), nil, make(map[string]ending)
 }
 
 // grace is how long a step that is under way when its owner has to stop may

@@ -34,7 +34,7 @@ func (o *owner) record(ctx context.Context, rs []job.Record, from time.Time) err
 			delete(o.passing, e.UID)
 			delete(o.cache.jobs, e.UID)
 		case job.FollowDrop:
-			delete(o.skipping, e.Tag)
+			delete(o.endings, e.Tag)
 		}
 	}
 	o.note(effects)

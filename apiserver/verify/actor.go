@@ -147,6 +147,10 @@ func (a *actor) accept(c *change, j *client.Job) {
 // refuse notes an answer that says no. If it is that to the first request, nothing
 // has happened. Else one before may have been carried out.
 func (a *actor) refuse(ctx context.Context, c *change, err error) {
+	if c.kind == deleted && c.tries > 1 && client.StatusOf(err) == http.StatusNotFound {
+		c.outcome = acknowledged // what was asked before was done meanwhile
+		return
+	}
 	c.reason = err.Error()
 	if c.tries == 1 {
 		c.outcome = refused

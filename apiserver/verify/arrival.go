@@ -98,7 +98,9 @@ func (a *attempt) fate() (succeeded, failed bool) {
 	return succeeded, failed
 }
 
-// done returns when the attempt was over first, and last.
+// done returns when the attempt was over first, and last. Where the answer did not
+// reach Carillon, it was over for it as soon as it gave up, whatever the target
+// did then.
 func (a *attempt) done() (first, last time.Time) {
 	for _, p := range a.performances {
 		at := cmp.Or(p.doneAt, p.at)
@@ -110,7 +112,7 @@ func (a *attempt) done() (first, last time.Time) {
 		}
 	}
 	for _, r := range a.rows {
-		if len(a.performances) == 0 && (first.IsZero() || r.EndTime.Before(first)) {
+		if receivedBy(&r) == 0 && (first.IsZero() || r.EndTime.Before(first)) {
 			first = r.EndTime
 		}
 		if r.EndTime.After(last) {

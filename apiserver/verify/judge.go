@@ -165,6 +165,7 @@ func (c *jobCase) requests() {
 	for _, o := range c.occurrences {
 		for p, t := range o.attempts {
 			c.checked[Doubled]++
+			c.mostPerformed = max(c.mostPerformed, len(t.performances))
 			for i, a := range t.performances {
 				if i > 0 {
 					c.duplicates = append(c.duplicates, c.violation(Doubled, o.nominal, "%s attempt %d arrived %d times, %v apart", p.phase, p.number, i+1, a.at.Sub(t.performances[0].at)))

@@ -9,7 +9,11 @@ import (
 // whether the error action came when it had to and only then.
 func (c *jobCase) chain(o *occurrence) {
 	if first := o.attempts[place{mainAction, 1}]; first != nil && len(first.performances) > 0 {
-		c.late = append(c.late, first.performances[0].at.Sub(o.nominal))
+		at := first.performances[0].at
+		c.late = append(c.late, at.Sub(o.nominal))
+		if at.Sub(o.nominal) > slow {
+			c.slow = append(c.slow, Slow{Job: c.life.collection + "/" + c.life.job, At: o.nominal, ArrivedAt: at.UTC()})
+		}
 	}
 	if len(o.places(errorAction)) > 0 {
 		c.checked[ErrorAction]++

@@ -103,13 +103,20 @@ func (c *jobCase) state(st *state) {
 			last = o
 		}
 	}
+	planned, stopped := len(happened), false
+	for at := range c.skipped {
+		if t := time.UnixMilli(at); happened[at] == nil && st.series.on(t) { // planned, and stopped before its first attempt
+			planned++
+			stopped = stopped || last == nil || t.After(last.nominal)
+		}
+	}
 	limit := st.series.limit()
-	ended := limit > 0 && len(happened) >= limit || st.series.over(c.until)
+	ended := limit > 0 && planned >= limit || st.series.over(c.until)
 	if st.enabled {
 		want = stateEnabled
 	}
 	switch {
-	case ended && last != nil && c.skipped[last.nominal.UnixMilli()]:
+	case ended && (stopped || last != nil && c.skipped[last.nominal.UnixMilli()]):
 		return // it ended as whatever it was when it was stopped
 	case ended && last != nil && last.faulted():
 		want = stateFaulted

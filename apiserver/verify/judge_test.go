@@ -127,6 +127,14 @@ func TestViolations(t *testing.T) {
 			w.perform(l, l.changes[0].def, sec(3.5))
 			w.recount()
 		}, bounds{}, []Kind{Count}},
+		{"count, of which one was stopped", func(w *world) { // it was planned, so it counts
+			w.switches["c"] = []change{did(disabled, 2.45, nil), did(enabled, 2.6, nil)}
+			l := w.job(did(created, 0, &definition{start: sec(-9.5), rec: counted(3)}))
+			w.drop(2, true)
+			w.recount()
+			l.found.state = stateCompleted
+			l.skips = []row{{ExpectedExecutionTime: sec(2.5), EndTime: sec(2.6), Message: "Not executed: the job collection was disabled."}}
+		}, bounds{}, nil},
 		{"count, too few", func(w *world) {
 			l := w.job(did(created, 0, &definition{start: sec(-9.5), rec: counted(3)}))
 			w.drop(2, true)
@@ -192,6 +200,15 @@ func TestViolations(t *testing.T) {
 			l.rows[1].StartTime = w.arrivals[1].at
 			l.found.status.LastExecutionTime = w.arrivals[1].at
 		}, bounds{}, []Kind{RetrySoon}},
+		{"retry sooner than the target knows, after no answer", func(w *world) { // the answer was cut off, the target went on
+			l := w.job(did(created, 0, failing(1, 3)))
+			l.rows[0].Message = "Http Action - no answer"
+			w.arrivals[0].doneAt = w.arrivals[0].doneAt.Add(300 * time.Millisecond)
+		}, bounds{maxUnanswered: 1}, nil},
+		{"retry sooner than the target knows, after an answer", func(w *world) {
+			w.job(did(created, 0, failing(1, 3)))
+			w.arrivals[0].doneAt = w.arrivals[0].doneAt.Add(300 * time.Millisecond)
+		}, bounds{maxUnanswered: 1}, []Kind{RetrySoon}},
 		{"retry sooner than Retry-After", func(w *world) {
 			d := failing(1, 3)
 			d.main.retryAfter = 2 * time.Second

@@ -12,6 +12,17 @@ type Lateness struct {
 	P50, P99, Max time.Duration
 }
 
+// slow is from how late on a first attempt is listed.
+const slow = 250 * time.Millisecond
+
+// Slow is an occurrence whose first attempt arrived more than 250 ms late. When
+// such ones were due and arrived tells how long a cluster was at a standstill.
+type Slow struct {
+	Job       string    `json:"job"` // collection/job
+	At        time.Time `json:"at"`  // nominal time
+	ArrivedAt time.Time `json:"arrivedAt"`
+}
+
 // measure returns the quantiles of some times.
 func measure(list []time.Duration) Lateness {
 	if len(list) == 0 {

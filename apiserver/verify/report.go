@@ -24,13 +24,16 @@ type Report struct {
 	Late      Lateness `json:"late"`      // first attempts, after their nominal time
 	RetryLate Lateness `json:"retryLate"` // retries and error actions, after they were due
 
+	Slow []Slow `json:"slow,omitempty"`
+
 	// What may happen when something breaks.
-	Duplicates  int `json:"duplicates"`  // attempts that arrived again under their tag
-	Unanswered  int `json:"unanswered"`  // attempts that failed without an answer
-	Missed      int `json:"missed"`      // occurrences that history says were missed
-	Dropped     int `json:"dropped"`     // runs that history says ended because their job was stopped
-	Strays      int `json:"strays"`      // requests that are not of this run
-	APIFailures int `json:"apiFailures"` // requests that the API did not answer, or refused
+	Duplicates    int `json:"duplicates"`    // attempts that arrived again under their tag
+	MostPerformed int `json:"mostPerformed"` // times that one attempt arrived
+	Unanswered    int `json:"unanswered"`    // attempts that failed without an answer
+	Missed        int `json:"missed"`        // occurrences that history says were missed
+	Dropped       int `json:"dropped"`       // runs that history says ended because their job was stopped
+	Strays        int `json:"strays"`        // requests that are not of this run
+	APIFailures   int `json:"apiFailures"`   // requests that the API did not answer, or refused
 
 	Checked    map[Kind]int `json:"checked"` // how much was looked at
 	Violations []Violation  `json:"violations"`
@@ -44,6 +47,7 @@ func (c *Checker) report(s *session, p *plan, v *verdict) *Report {
 		Seed: c.cfg.Seed, BeganAt: p.began, EndedAt: time.Now().UTC(), Jobs: len(p.canaries), Collections: len(p.refs),
 		Expected: v.expected, Occurrences: v.happened, Requests: len(s.target.received()),
 		Late: measure(v.late), RetryLate: measure(v.retryLate),
+		Slow: v.slow, MostPerformed: v.mostPerformed,
 		Duplicates: len(v.duplicates), Unanswered: len(v.noAnswer), Missed: v.missed, Dropped: v.dropped,
 		Checked: v.checked, Violations: append([]Violation{}, v.violations...), // a list in JSON if there are none, too
 	}

@@ -97,6 +97,9 @@ type verdict struct {
 	dropped    int // runs that history says ended when their job was stopped
 	late       []time.Duration
 	retryLate  []time.Duration
+	slow       []Slow
+
+	mostPerformed int // performances of one attempt
 }
 
 // waiting returns the jobs of which the verdict may yet become better.

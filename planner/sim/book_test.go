@@ -178,14 +178,14 @@ func (w *world) plannedBy(p *proc, argv []string, answer any) {
 	}
 	n, _ := strconv.Atoi(argv[1])
 	for i, t := range taken {
-		item := argv[2+2*n+9*i:]
-		if t == "" || item[2] == "" {
+		item := argv[2+2*n+10*i:]
+		if t == "" || item[3] == "" {
 			continue
 		}
 		revision, _ := strconv.ParseInt(item[1], 10, 64)
-		ms, _ := strconv.ParseInt(item[2], 10, 64)
+		ms, _ := strconv.ParseInt(item[3], 10, 64)
 		w.book.mu.Lock()
-		w.book.plans = append(w.book.plans, planned{uid: item[0], revision: revision, tag: item[4], at: time.UnixMilli(ms).UTC(), when: time.Now(), by: p.name})
+		w.book.plans = append(w.book.plans, planned{uid: item[0], revision: revision, tag: item[5], at: time.UnixMilli(ms).UTC(), when: time.Now(), by: p.name})
 		w.book.mu.Unlock()
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // Consume calls handle for each attempt, at most limit at once, and does with
 // it what handle says. delivery counts from 1 how often the attempt was given to
-// a worker: above 1, somebody may have performed it. While handle runs nobody
+// a worker: above 1, somebody may have performed it. It is so too when this
+// process was halted for longer than the broker waits. While handle runs nobody
 // else is given the attempt, unless the connection is lost for long.
 //
 // It blocks until ctx is done, and however long the broker is away. Then it
@@ -46,6 +47,7 @@ type crew struct {
 	running sync.WaitGroup
 	freed   chan struct{}
 
+	pulse  pulse
 	mu     sync.Mutex
 	closed bool                 // take no more
 	busy   map[uint64]*nats.Msg // what is being worked on, by sequence, as last delivered
@@ -147,7 +149,11 @@ func (c *crew) work(m *nats.Msg, meta *nats.MsgMetadata) job.Verdict {
 		c.q.log.ErrorContext(c.ctx, "dispatch dropped that cannot be read", "subject", m.Subject, "sequence", meta.Sequence.Stream, "err", err)
 		return job.Verdict{Drop: err.Error()}
 	}
-	return c.handle(c.ctx, d, int(meta.NumDelivered))
+	delivery := int(meta.NumDelivered)
+	if c.pulse.missed(time.Now(), c.q.cfg.AckWait) {
+		delivery = max(delivery, 2)
+	}
+	return c.handle(c.ctx, d, delivery)
 }
 
 // What the broker understands as answers.
@@ -198,6 +204,7 @@ func (c *crew) reassure() (stop func()) {
 		tick := time.NewTicker(c.q.cfg.AckWait / 3)
 		defer tick.Stop()
 		for {
+			c.pulse.beat(time.Now(), c.q.cfg.AckWait)
 			select {
 			case <-quit:
 				return

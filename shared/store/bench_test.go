@@ -49,6 +49,7 @@ func (f *fixture) plan(steps []job.Step) {
 		if !taken[i].OK {
 			f.Fatalf("step %d was not taken", i)
 		}
+		steps[i].Job.Status.LastAt = steps[i].At // as planners remember it
 	}
 }
 

@@ -86,13 +86,13 @@ func (s *Store) ShardCollections(ctx context.Context, refs []job.CollectionRef) 
 // Plan carries steps out, all in one script: creates the runs and sets the
 // jobs' next times. It fails with [job.ErrLeaseLost], or with [job.ErrChanged]
 // if one of the collections changed; then nothing was done. A step whose own
-// job changed, or has that occurrence already, is left out of what was done: see
-// [job.Taken]. No two steps may be of one job.
+// job changed, or whose newest occurrence is another than its Status says, is
+// left out of what was done: see [job.Taken]. No two steps may be of one job.
 func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.Taken, error) {
 	sh := shard(l.Shard)
 	keys := make([]string, 0, 4+2*len(steps))
 	keys = append(keys, sh.lease(), sh.due(), sh.runs())
-	args := make([]any, 2, 4+9*len(steps))
+	args := make([]any, 2, 4+10*len(steps))
 	seen := make(map[string]bool)
 	for _, st := range steps {
 		if c := st.Collection; !seen[c.UID] {
@@ -108,7 +108,7 @@ func (s *Store) Plan(ctx context.Context, l job.Lease, steps []job.Step) ([]job.
 			tag = job.Tag(st.Job.UID, st.At)
 		}
 		keys = append(keys, sh.job(st.Job.UID), sh.run(tag))
-		args = append(args, st.Job.UID, st.Job.Revision, millis(st.At), millis(st.NextAt), tag, st.Missed,
+		args = append(args, st.Job.UID, st.Job.Revision, millis(st.Job.Status.LastAt), millis(st.At), millis(st.NextAt), tag, st.Missed,
 			digit(st.Alone), millis(st.LookAt), times(st.Waiting))
 	}
 	answer, err := planScript.Run(ctx, s.rdb, keys, args...).Result()

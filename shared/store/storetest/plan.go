@@ -67,6 +67,7 @@ func planTests() []test {
 		{"a job that changed is left out", planStale},
 		{"once, though asked twice", planTwice},
 		{"nothing when a collection changed", planChanged},
+		{"nothing on top of what the store forgot", planBehind},
 		{"nothing when the lease was lost", planLost},
 		{"many at once", planMany},
 	}
@@ -167,6 +168,20 @@ func planTwice(t *testing.T, s Store) {
 		Jobs: []job.Due{{ID: j.UID, At: at(time.Hour)}},
 		Runs: []job.Due{{ID: job.Tag(j.UID, at(time.Minute)), At: at(time.Minute)}},
 	})
+}
+
+// A store that came back older has forgotten occurrences, and their count: what
+// comes after them is not planned on top.
+func planBehind(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	w.plan(j, at(time.Minute), at(2*time.Minute))
+	ahead := w.read(j)
+	ahead.Status.LastAt, ahead.Status.Planned = at(2*time.Minute), 2
+	taken, err := w.Plan(t.Context(), w.lease, []job.Step{w.step(ahead, at(3*time.Minute), at(time.Hour))})
+	w.must(err)
+	equal(t, "taken", taken[0].OK, false)
+	equal(t, "count", w.read(j).Status.Planned, 1)
 }
 
 func planChanged(t *testing.T, s Store) {

@@ -58,7 +58,7 @@ func planAlone(t *testing.T, s Store) {
 	equal(t, "active", w.read(j).Status.Active, 1)
 
 	was := w.read(j)
-	step.At, step.NextAt = at(time.Hour), at(2*time.Hour)
+	step.Job, step.At, step.NextAt = was, at(time.Hour), at(2*time.Hour)
 	taken, err = w.Plan(t.Context(), w.lease, []job.Step{step})
 	w.must(err)
 	equal(t, "the second is taken", taken[0].OK, false)
@@ -86,7 +86,7 @@ func planWaiting(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	j := w.serial("one")
 	w.record(pass(j, 4, at(0), at(9*time.Hour), hours(3, 5)...)) // newer ones were passed over
-	step := w.step(j, at(3*time.Hour), at(10*time.Hour))
+	step := w.step(w.read(j), at(3*time.Hour), at(10*time.Hour))
 	step.Alone, step.Waiting = true, hours(4, 5)
 	taken, err := w.Plan(t.Context(), w.lease, []job.Step{step})
 	w.must(err)
@@ -99,7 +99,7 @@ func planWaiting(t *testing.T, s Store) {
 
 	// The client of Redis may ask again, and only the first has its turn.
 	for _, occurs := range []time.Time{at(3 * time.Hour), at(5 * time.Hour)} {
-		step.At, step.Alone = occurs, false
+		step.Job, step.At, step.Alone = w.read(j), occurs, false
 		taken, err = w.Plan(t.Context(), w.lease, []job.Step{step})
 		w.must(err)
 		equal(t, "taken again", taken[0].OK, false)
@@ -170,7 +170,7 @@ func recordWakes(t *testing.T, s Store) {
 	j := w.serial("one")
 	w.plan(j, at(0), at(time.Hour))
 	r := request(j, "1", at(time.Minute))
-	step := w.step(j, at(time.Hour), time.Time{}) // two are active, whatever the policy says
+	step := w.step(w.read(j), at(time.Hour), time.Time{}) // two are active, whatever the policy says
 	step.Waiting = hours(2, 3)
 	_, err := w.Plan(t.Context(), w.lease, []job.Step{step})
 	w.must(err)

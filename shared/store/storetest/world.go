@@ -206,10 +206,12 @@ func (w *world) step(j *job.Job, occurs, next time.Time) job.Step {
 	return job.Step{Job: j, Collection: w.col, At: occurs, NextAt: next}
 }
 
-// plan carries out one step, which must be possible.
+// plan carries out one step, which must be possible, from where the job is.
 func (w *world) plan(j *job.Job, occurs, next time.Time) job.Taken {
 	w.Helper()
-	taken, err := w.Plan(w.Context(), w.lease, []job.Step{w.step(j, occurs, next)})
+	present := *j
+	present.Status = w.read(j).Status
+	taken, err := w.Plan(w.Context(), w.lease, []job.Step{w.step(&present, occurs, next)})
 	w.must(err)
 	if len(taken) != 1 || !taken[0].OK {
 		w.Fatalf("plan %s at %v: %+v", j.UID, occurs, taken)
