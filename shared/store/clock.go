@@ -56,13 +56,29 @@ func (s *Store) Offset() time.Duration {
 // Now returns the time by Redis's clock, which all parts of a cluster follow.
 func (s *Store) Now() time.Time { return time.Now().Add(s.Offset()).UTC() }
 
-// SyncClock measures Redis's clock. Call it now and then.
+const (
+	// exact is a round trip so short that a clock measured by it need not be
+	// measured again.
+	exact = 2 * time.Millisecond
+	// measurements are the most that are made at once. A machine that is busy for
+	// one is rarely so for all.
+	measurements = 4
+)
+
+// SyncClock measures Redis's clock, in one round trip if that is short, else in a
+// few. Call it now and then.
 func (s *Store) SyncClock(ctx context.Context) error {
-	sent := time.Now()
-	t, err := s.rdb.Time(ctx).Result()
-	if err != nil {
-		return fmt.Errorf("read redis's clock: %w", err)
+	for range measurements {
+		sent := time.Now()
+		t, err := s.rdb.Time(ctx).Result()
+		if err != nil {
+			return fmt.Errorf("read redis's clock: %w", err)
+		}
+		got := time.Now()
+		s.clock.measured(sent, got, t)
+		if got.Sub(sent) <= exact {
+			return nil
+		}
 	}
-	s.clock.measured(sent, time.Now(), t)
 	return nil
 }
