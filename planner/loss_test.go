@@ -98,8 +98,8 @@ func (s *stumbling) Record(ctx context.Context, l job.Lease, before, after job.P
 	return s.stumble(func() error { return s.Store.Record(ctx, l, before, after, effects) })
 }
 
-func (s *stumbling) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
-	return s.stumble(func() error { return s.Store.RestoreProgress(ctx, l, uid, c) })
+func (s *stumbling) RestoreProgress(ctx context.Context, l job.Lease, at job.Position, uid string, c *job.Checkpoint) error {
+	return s.stumble(func() error { return s.Store.RestoreProgress(ctx, l, at, uid, c) })
 }
 
 func (s *stumbling) Settle(ctx context.Context, l job.Lease, steps []job.Step) error {

@@ -52,7 +52,7 @@ type Restorer interface {
 	SetProgress(ctx context.Context, l job.Lease, p job.Progress) error
 	RestoreCollection(ctx context.Context, l job.Lease, c *job.Collection) error
 	RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error
-	RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error
+	RestoreProgress(ctx context.Context, l job.Lease, at job.Position, uid string, c *job.Checkpoint) error
 	Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error
 	DeleteCollection(ctx context.Context, c *job.Collection) error
 }

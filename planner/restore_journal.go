@@ -176,7 +176,7 @@ func (r *restore) progress(ctx context.Context) error {
 	g.SetLimit(parallel)
 	for _, e := range r.checkpoints {
 		r.touched[e.UID] = true
-		g.Go(func() error { return r.cfg.Store.RestoreProgress(ctx, r.lease(), e.UID, e.Checkpoint) })
+		g.Go(func() error { return r.cfg.Store.RestoreProgress(ctx, r.lease(), r.at, e.UID, e.Checkpoint) })
 	}
 	return g.Wait()
 }

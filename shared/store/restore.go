@@ -91,11 +91,13 @@ func (s *Store) RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error {
 		l.Epoch, j.Revision, j.UID, job.FoldName(j.Job), def, string(cmp.Or(j.State, job.Enabled)), j.Series)
 }
 
-// RestoreProgress raises a job's counters to those of a checkpoint.
-func (s *Store) RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error {
+// RestoreProgress raises a job's counters to those of a checkpoint. The shard has
+// to be at that place in the history, whose results would else be counted on top;
+// the zero place is any. It fails with [job.ErrBehind] if it is elsewhere.
+func (s *Store) RestoreProgress(ctx context.Context, l job.Lease, at job.Position, uid string, c *job.Checkpoint) error {
 	sh := shard(l.Shard)
-	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.due(), sh.final()},
-		l.Epoch, millis(s.Now()), uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Passed, c.Repeat,
+	return s.run(ctx, "restore progress", restoreProgressScript, []string{sh.lease(), sh.job(uid), sh.due(), sh.final(), sh.state()},
+		l.Epoch, millis(s.Now()), at.History, at.Sequence, uid, string(c.State), c.Planned.Series, c.Planned.Count, c.Passed, c.Repeat,
 		cmp.Or(millis(c.LastAt), "0"), cmp.Or(millis(c.LastExecutionAt), "0"),
 		c.Planned.Executions, c.Planned.Failures, c.Planned.Faults)
 }

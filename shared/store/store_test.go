@@ -247,7 +247,7 @@ func TestNothingIsLeft(t *testing.T) {
 		f.must(f.DeleteCollection(t.Context(), f.collection))
 		f.must(f.Clear(t.Context(), f.lease.Shard, two))
 		f.record(done(steps))
-		f.must(f.RestoreProgress(t.Context(), f.lease, "absent", &job.Checkpoint{State: job.Completed, LastAt: now}))
+		f.must(f.RestoreProgress(t.Context(), f.lease, job.Position{}, "absent", &job.Checkpoint{State: job.Completed, LastAt: now}))
 		if _, err := f.Orphans(t.Context(), f.lease.Shard, 9); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func adoptLast(t *testing.T, s Store) {
 func adoptCounters(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	j := w.create("one", at(0))
-	w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, checkpoint()))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, checkpoint()))
 	a := adoption(j, at(time.Hour))
 	a.Repeat = 8
 	a.Planned.Count, a.Planned.Counters = 9, job.Counters{Executions: 9, Failures: 9, Faults: 99}

@@ -227,7 +227,7 @@ func adoptWaiting(t *testing.T, s Store) {
 
 	p := checkpoint()
 	p.Passed = 40
-	w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, p))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, p))
 	equal(t, "passed over", w.read(j).Status.Passed, 40)
 }
 

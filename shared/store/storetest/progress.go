@@ -11,6 +11,7 @@ func progressTests() []test {
 	return []test{
 		{"is raised", raiseProgress},
 		{"is never lowered", lowerProgress},
+		{"is for a place in the history", progressAtPlace},
 		{"of another series", progressOfSeries},
 		{"final", finalProgress},
 		{"of no job", progressOfNone},
@@ -36,7 +37,7 @@ func reached() job.Status {
 func raiseProgress(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	j := w.create("one", at(0))
-	w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, checkpoint()))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, checkpoint()))
 	equal(t, "status", w.read(j).Status, reached())
 	taken := w.plan(w.read(j), at(12*time.Hour), at(13*time.Hour))
 	equal(t, "number of the next", taken.Repeat, 10)
@@ -46,7 +47,7 @@ func raiseProgress(t *testing.T, s Store) {
 func lowerProgress(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	j := w.create("one", at(0))
-	w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, checkpoint()))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, checkpoint()))
 	for _, c := range []struct {
 		name   string
 		change func(*job.Checkpoint)
@@ -65,11 +66,24 @@ func lowerProgress(t *testing.T, s Store) {
 			w, p, want := w.on(t), checkpoint(), reached()
 			c.change(p)
 			c.want(&want)
-			w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, p))
+			w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, p))
 			equal(t, "status", w.read(j).Status, want)
 		})
 	}
 	equal(t, "number of the next", w.plan(w.read(j), at(12*time.Hour), time.Time{}).Repeat, 10)
+}
+
+// What a store that went back in time has yet to count is not counted already.
+func progressAtPlace(t *testing.T, s Store) {
+	w := newWorld(t, s)
+	j := w.create("one", at(0))
+	here, there := w.place, w.place
+	there.Sequence++
+	was := w.read(j)
+	w.fails(w.RestoreProgress(t.Context(), w.lease, there, j.UID, checkpoint()), job.ErrBehind)
+	equal(t, "status", w.read(j), was)
+	w.must(w.RestoreProgress(t.Context(), w.lease, here, j.UID, checkpoint()))
+	equal(t, "status at the place", w.read(j).Status, reached())
 }
 
 func progressOfSeries(t *testing.T, s Store) {
@@ -79,7 +93,7 @@ func progressOfSeries(t *testing.T, s Store) {
 	j = w.put(j, at(0))
 	p := checkpoint()
 	p.State = job.Completed
-	w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, p))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, p))
 	want := reached()
 	want.Planned = 0
 	equal(t, "status", w.read(j).Status, want)
@@ -101,7 +115,7 @@ func finalProgress(t *testing.T, s Store) {
 			j = w.put(j, at(0))
 			p := checkpoint()
 			p.State = c.checkpoint
-			w.must(w.RestoreProgress(t.Context(), w.lease, j.UID, p))
+			w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, j.UID, p))
 
 			want := reached()
 			want.State = c.want
@@ -121,7 +135,7 @@ func progressOfNone(t *testing.T, s Store) {
 	w := newWorld(t, s)
 	p := checkpoint()
 	p.State = job.Completed
-	w.must(w.RestoreProgress(t.Context(), w.lease, "absent", p))
+	w.must(w.RestoreProgress(t.Context(), w.lease, job.Position{}, "absent", p))
 	some, err := w.ShardJobs(t.Context(), w.shard, []string{"absent"})
 	w.must(err)
 	equal(t, "job", some, []*job.Job{nil})

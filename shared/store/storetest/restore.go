@@ -205,7 +205,7 @@ func restoreLost(t *testing.T, s Store) {
 	old := w.stolen()
 	w.fails(w.RestoreCollection(t.Context(), old, rewrite(w.col, sameCollection)), job.ErrLeaseLost)
 	w.fails(w.RestoreJob(t.Context(), old, edit(j, same)), job.ErrLeaseLost)
-	w.fails(w.RestoreProgress(t.Context(), old, j.UID, &job.Checkpoint{State: job.Completed, Planned: job.Planned{Series: 1}}), job.ErrLeaseLost)
+	w.fails(w.RestoreProgress(t.Context(), old, job.Position{}, j.UID, &job.Checkpoint{State: job.Completed, Planned: job.Planned{Series: 1}}), job.ErrLeaseLost)
 	a := result(j, at(0), "", "").Attempt
 	w.fails(w.Adopt(t.Context(), old, []job.Adoption{{Attempt: &a, Make: true, ActAt: at(0)}}), job.ErrLeaseLost)
 	equal(t, "job", w.read(j), j)

@@ -55,7 +55,7 @@ type Store interface {
 	Reset(ctx context.Context, l job.Lease) error
 	RestoreCollection(ctx context.Context, l job.Lease, c *job.Collection) error
 	RestoreJob(ctx context.Context, l job.Lease, j *job.Job) error
-	RestoreProgress(ctx context.Context, l job.Lease, uid string, c *job.Checkpoint) error
+	RestoreProgress(ctx context.Context, l job.Lease, at job.Position, uid string, c *job.Checkpoint) error
 	Adopt(ctx context.Context, l job.Lease, list []job.Adoption) error
 
 	// Clearing away.
