@@ -443,6 +443,7 @@ func TestBackup(t *testing.T) {
 // moment, and restored while planners are at work it is executed as often as it
 // says.
 func TestBackupWhileBusy(t *testing.T) {
+	t.Parallel()
 	const jobs, count = 60, 8
 	g, keys := newTarget(t), keyFile(t)
 	from := newSite(t, 2, keys)

@@ -36,6 +36,7 @@ func TestCluster(t *testing.T) {
 // TestClusterKill kills a planner and a worker in the middle: none is missing,
 // and every duplicate carries the tag of the first.
 func TestClusterKill(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	c.schedule()
 	eventually(t, time.Until(c.first)+*clusterFor, func() error { return c.executed(c.jobs * c.each * 2 / 5) })

@@ -77,6 +77,7 @@ const fastCollection = `{"location":"westus","properties":{"sku":{"name":"Standa
 // 15 s; Ctrl-C ends it within 5 s, exit 0; started again it goes on with the
 // same jobs and counters, after kill -9 too.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	data, target := t.TempDir(), freeAddress(t)
 	began := time.Now()
 	start := func() *dev { return startDev(t, data, "--demo", "--demo-listen", target) }
@@ -142,6 +143,7 @@ func TestDemo(t *testing.T) {
 
 // TestDevKill: jobs, counters, history and pending retries survive kill -9.
 func TestDevKill(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	calls := map[string]int{} // by path
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,6 +14,7 @@ import (
 // TestServersGoAway: a server that goes away after the start is waited for,
 // /readyz says so, nothing crashes, and then all goes on.
 func TestServersGoAway(t *testing.T) {
+	t.Parallel()
 	redisPath, natsPath := program(t, "redis-server"), program(t, "nats-server")
 	if redisPath == "" || natsPath == "" {
 		t.Log("nothing to take away and bring back: the embedded parts end with their process")

@@ -68,6 +68,7 @@ func (s *sink) atLeast(n int, name string) error {
 // TestPolicies: while no planner is at work jobs miss occurrences, and one runs
 // longer than its period. Each does then what its policy says.
 func TestPolicies(t *testing.T) {
+	t.Parallel()
 	redisURL, natsURL := servers(t)
 	on, keys := []string{"--redis", redisURL, "--nats", natsURL}, keyFile(t)
 	plan := append([]string{"planner", "--missed-after", "2s"}, on...)

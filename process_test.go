@@ -31,6 +31,15 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	flag.Parse()
+	// What is parallel here are processes that mostly wait, more than there are
+	// processors, unless a number was asked for.
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
 }
 

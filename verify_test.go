@@ -203,6 +203,7 @@ func TestVerifyInterrupted(t *testing.T) {
 // TestVerifyCluster: three planners and three workers on real servers pass, a
 // planner and a worker of which are killed in the middle.
 func TestVerifyCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	const inFlight = 64 // attempts that the worker may have begun
 	p := carillon(t, "verify", "--api", c.api, "--jobs", "140", "--for", "12s", "--grace", "8s", "--settle", "60s", "--max-duplicates", fmt.Sprint(inFlight))
