@@ -185,8 +185,8 @@ func (w *world) take(ctx context.Context, p *proc, s *step, a act, broken error)
 
 // later has a step take effect after a while that nobody waits for.
 func (w *world) later(s *step, d time.Duration, do func()) {
+	l := &step{op: "late " + s.p.name + " " + s.op, detail: s.detail} // s may be taken again meanwhile
 	w.loose.Go(func() {
-		l := &step{op: "late " + s.p.name + " " + s.op, detail: s.detail}
 		if sleep(context.Background(), w.net, d) {
 			_ = w.take(context.Background(), w.net, l, act{now: func(*fate) error { do(); return nil }}, nil)
 		}
