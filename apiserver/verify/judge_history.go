@@ -161,6 +161,10 @@ func (c *jobCase) compareHistory() {
 	}
 }
 
+// unsteady is how far a machine's clock may go from itself in the course of an
+// attempt: it is set now and then, and a row's end is measured from its start.
+const unsteady = 5 * time.Millisecond
+
 // contradiction says in what a row differs from the request that it is about.
 func contradiction(r *row, a *arrival, skew time.Duration) string {
 	ok := a.status < 300
@@ -175,7 +179,7 @@ func contradiction(r *row, a *arrival, skew time.Duration) string {
 		return "its status is " + strconv.Quote(r.Status) + ", the target answered " + strconv.Itoa(a.status)
 	case r.Status == rowPostponed && a.retryAfter == 0:
 		return "it says postponed, the target did not ask for that"
-	case r.StartTime.After(a.at.Add(skew)), r.EndTime.Add(skew).Before(a.at):
+	case r.StartTime.After(a.at.Add(skew + unsteady)), r.EndTime.Add(skew + unsteady).Before(a.at):
 		return "it arrived at " + clock(a.at) + ", the row says from " + clock(r.StartTime) + " to " + clock(r.EndTime)
 	}
 	return ""
