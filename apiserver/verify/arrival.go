@@ -122,11 +122,14 @@ func (a *attempt) done() (first, last time.Time) {
 	return first, last
 }
 
-// retryAfter returns how long the target asked to wait.
-func (a *attempt) retryAfter() time.Duration {
-	var d time.Duration
+// retryAfter returns how long the target asked to wait. Where its answer did not
+// reach Carillon, it may have asked in vain.
+func (a *attempt) retryAfter() (least, most time.Duration) {
 	for _, p := range a.performances {
-		d = max(d, p.retryAfter)
+		most = max(most, p.retryAfter)
 	}
-	return d
+	if slices.ContainsFunc(a.rows, func(r row) bool { return receivedBy(&r) == 0 }) {
+		return 0, most
+	}
+	return most, most
 }

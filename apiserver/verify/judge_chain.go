@@ -79,8 +79,8 @@ func (c *jobCase) phase(o *occurrence, phase string, due window, end ending) (en
 		if a.gaveUp() {
 			p.count = n - 1
 		} else if n <= p.count {
-			wait := max(p.interval, a.retryAfter())
-			due.first, due.last = due.first.Add(wait), due.last.Add(wait)
+			least, most := a.retryAfter()
+			due.first, due.last = due.first.Add(max(p.interval, least)), due.last.Add(max(p.interval, most))
 		}
 	}
 	c.excess(o, phase, 1+p.count, "of at most %d", 1+p.count)

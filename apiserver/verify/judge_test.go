@@ -215,6 +215,13 @@ func TestViolations(t *testing.T) {
 			w.job(did(created, 0, d))
 			w.arrivals[0].retryAfter = 3 * time.Second
 		}, bounds{}, []Kind{RetrySoon}},
+		{"retry sooner than a Retry-After that did not arrive", func(w *world) {
+			d := failing(1, 3)
+			d.main.retryAfter = 2 * time.Second
+			l := w.job(did(created, 0, d))
+			w.arrivals[0].retryAfter = 3 * time.Second
+			l.rows[0].Status, l.rows[0].Message, l.found.status.FailureCount = rowFailed, "Http Action - no answer", 1
+		}, bounds{maxUnanswered: 1}, nil},
 		{"error action before the failure", func(w *world) {
 			w.job(did(created, 0, fallback()))
 			w.arrivals[1].doneAt = w.arrivals[2].at.Add(time.Millisecond)
