@@ -29,11 +29,12 @@ func (o *owner) record(ctx context.Context, rs []job.Record, from time.Time) err
 	}
 	o.at = after
 	for i := range effects {
-		switch e := &effects[i]; e.Follow {
-		case job.FollowPass:
+		e := &effects[i]
+		if e.Follow == job.FollowPass {
 			delete(o.passing, e.UID)
 			delete(o.cache.jobs, e.UID)
-		case job.FollowDrop:
+		}
+		if e.Follow == job.FollowDrop {
 			delete(o.endings, e.Tag)
 		}
 	}

@@ -154,8 +154,12 @@ func fieldsOf(o *job.Snapshot) ([]any, error) {
 	}
 	// Where there is nothing, there is no field.
 	for _, f := range [][2]string{
-		{"last", millis(p.LastAt)}, {"lastexec", millis(p.LastExecutionAt)}, {"outcome", string(o.Outcome)}, {"ended", millis(o.EndedAt)},
-		{"wait", times(o.Waiting)}, {"old", old},
+		{"last", millis(p.LastAt)},
+		{"lastexec", millis(p.LastExecutionAt)},
+		{"outcome", string(o.Outcome)},
+		{"ended", millis(o.EndedAt)},
+		{"wait", times(o.Waiting)},
+		{"old", old},
 	} {
 		if f[1] != "" {
 			list = append(list, f[0], f[1])
