@@ -116,6 +116,10 @@ func (c *jobCase) expect(s *series) {
 			c.missed++
 		case c.skipped[at]: // planned, and stopped before its first attempt
 			n++
+		case must && c.maxUnanswered > 0 && c.life.read && c.life.found == nil:
+			// Its attempt may not have reached the target, which only the history told
+			// that went with the job.
+			c.noAnswer = append(c.noAnswer, c.violation(Unanswered, t, "never came, and its job is deleted"))
 		case must:
 			c.wait(Lost, t, "never came")
 		}

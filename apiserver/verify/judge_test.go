@@ -71,6 +71,14 @@ func TestViolations(t *testing.T) {
 		want   []Kind
 	}{
 		{"lost", func(w *world) { w.job(did(created, 0, every())); w.drop(4, true); w.recount() }, bounds{}, []Kind{Lost}},
+		{"lost of a deleted job", func(w *world) {
+			w.job(did(created, 0, every()), did(deleted, 3, nil)).found = nil
+			w.drop(1, true)
+		}, bounds{}, []Kind{Lost}},
+		{"lost of a deleted job, or unanswered", func(w *world) {
+			w.job(did(created, 0, every()), did(deleted, 3, nil)).found = nil
+			w.drop(1, true)
+		}, bounds{maxUnanswered: 1}, nil},
 		{"now lost", func(w *world) {
 			l := w.job(did(created, 0, &definition{}))
 			w.drop(0, true)
