@@ -82,6 +82,12 @@ func withoutEnd(g calendar) calendar {
 	return calendar{&rec, g.anchor}
 }
 
+// gone reports whether the job was deleted, and its history with it.
+func (c *jobCase) gone() bool {
+	n := len(c.line.changes)
+	return c.life.found == nil && n > 0 && c.line.changes[n-1].kind == deleted
+}
+
 // expect holds what happened of a series against what had to.
 func (c *jobCase) expect(s *series) {
 	happened, missed := c.scheduled[s], c.missedOf(s)
@@ -116,7 +122,7 @@ func (c *jobCase) expect(s *series) {
 			c.missed++
 		case c.skipped[at]: // planned, and stopped before its first attempt
 			n++
-		case must && c.maxUnanswered > 0 && c.life.read && c.life.found == nil:
+		case must && c.maxUnanswered > 0 && c.gone():
 			// Its attempt may not have reached the target, which only the history told
 			// that went with the job.
 			c.noAnswer = append(c.noAnswer, c.violation(Unanswered, t, "never came, and its job is deleted"))
